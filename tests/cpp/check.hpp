@@ -36,14 +36,14 @@ inline std::vector<Test>& registry() {
 }
 
 struct Registration {
-    Registration(const char* name, void (*body)()) { registry().push_back({name, body}); }
+    Registration(const char* name, void (*body)()) noexcept { registry().push_back({name, body}); }
 };
 
 inline std::atomic<int> failed_checks{0};
 
 inline void fail(const char* file, int line, const std::string& what) {
     static std::mutex one_line_at_a_time;
-    const std::lock_guard lock(one_line_at_a_time);
+    const std::scoped_lock lock(one_line_at_a_time);
     failed_checks.fetch_add(1);
     std::printf("%s:%d: %s\n", file, line, what.c_str());
 }
@@ -58,8 +58,8 @@ inline void is_close(double a, double b, double tolerance, const char* text, con
     if (a == b || std::abs(a - b) <= tolerance) return;
     std::ostringstream what;
     what.precision(17);
-    what << "not close: " << text << " is " << a << " and " << b << ", apart by "
-         << std::abs(a - b) << " > " << tolerance;
+    what << "not close: " << text << " is " << a << " and " << b << ", apart by " << std::abs(a - b)
+         << " > " << tolerance;
     fail(file, line, what.str());
 }
 
@@ -85,28 +85,29 @@ inline int run() {
 
 #define CHECK_JOIN_(a, b) a##b
 #define CHECK_JOIN(a, b) CHECK_JOIN_(a, b)
-#define CHECK_TEST(function, name)                                        \
-    static void function();                                               \
+#define CHECK_TEST(function, name)                                                      \
+    static void function();                                                             \
     static const check::Registration CHECK_JOIN(function, _registered)(name, function); \
     static void function()
 
 #define TEST(name) CHECK_TEST(CHECK_JOIN(test_on_line_, __LINE__), name)
 
-#define CHECK(condition) check::is_true(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
+#define CHECK(condition) \
+    check::is_true(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
 
-#define CHECK_CLOSE(a, b, tolerance)                                                            \
-    check::is_close(static_cast<double>(a), static_cast<double>(b),                             \
+#define CHECK_CLOSE(a, b, tolerance)                                \
+    check::is_close(static_cast<double>(a), static_cast<double>(b), \
                     static_cast<double>(tolerance), #a " and " #b, __FILE__, __LINE__)
 
-#define CHECK_THROWS(expression, Exception)                                                      \
-    do {                                                                                         \
-        bool thrown = false;                                                                     \
-        try {                                                                                    \
-            static_cast<void>(expression);                                                       \
-        } catch (const Exception&) {                                                             \
-            thrown = true;                                                                       \
-        }                                                                                        \
-        check::is_true(thrown, #expression " throws " #Exception, __FILE__, __LINE__);           \
+#define CHECK_THROWS(expression, Exception)                                            \
+    do {                                                                               \
+        bool thrown = false;                                                           \
+        try {                                                                          \
+            static_cast<void>(expression);                                             \
+        } catch (const Exception&) {                                                   \
+            thrown = true;                                                             \
+        }                                                                              \
+        check::is_true(thrown, #expression " throws " #Exception, __FILE__, __LINE__); \
     } while (false)
 
 int main() { return check::run(); }
