@@ -1,0 +1,159 @@
+"""The certificate: what a point proves about its distance from the optimum.
+
+It needs no loss function: only the problem, the point and its gradient (see ``problem`` for the
+letters).  For C-SVC, the squared hinge and least squares it equals the primal-dual gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin.feasible import balance
+from maxmargin.problem import Floats, Problem
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a point proves about itself.
+
+    Attributes
+    ----------
+    objective : float
+        The minimised objective.
+    gap : float
+        An upper bound of objective - optimum; infinite where none is known.
+    violation : float
+        The largest amount by which a pair of one group (or a single ungrouped variable) violates
+        the optimality conditions: LIBSVM's stopping quantity.
+    rho : array of shape (n_groups,)
+        The multipliers that a model uses: the mean of G over the free variables; without any the
+        middle of the interval that the conditions allow; its finite end where only one is finite.
+    rho_interval : array of shape (n_groups, 2)
+        That interval (its ends cross by the violation before the optimum is reached).
+    certificate_rho : array of shape (n_groups,)
+        The multipliers at which the gap is smallest.
+    """
+
+    objective: float
+    gap: float
+    violation: float
+    rho: Floats
+    rho_interval: Floats
+    certificate_rho: Floats
+
+
+def certify(problem: Problem, coefficients: Floats, gradient: Floats) -> Certificate:
+    """Violation, multipliers and duality gap of a feasible point, from its gradient alone."""
+    interval, single = _kkt_interval(problem, coefficients, gradient)
+    crossing = interval[:, 0] - interval[:, 1]
+    violation = max(float(crossing.max(initial=0.0)), single, 0.0)
+    objective = problem.objective(coefficients, gradient)
+    rho = _model_rho(problem, coefficients, gradient, interval)
+    if problem.is_unbounded:
+        with np.errstate(invalid="ignore"):
+            middle = interval.mean(axis=1)
+        certificate_rho = np.where(np.isfinite(middle), middle, rho)
+        gap = _hard_gap(problem, coefficients, gradient, certificate_rho, objective)
+    else:
+        gap, certificate_rho = _gap(problem, coefficients, gradient)
+    return Certificate(objective, gap, violation, rho, interval, certificate_rho)
+
+
+def _kkt_interval(problem: Problem, c: Floats, G: Floats) -> tuple[Floats, float]:
+    """Each group's [largest G that may shrink, smallest G that may grow], and how much the worst
+    ungrouped variable violates G >= 0 (may grow) or G <= 0 (may shrink).
+    """
+    up, down = c < problem.upper, c > problem.lower
+    grouped = problem.group >= 0
+    interval = np.tile([-np.inf, np.inf], (len(problem.target), 1))
+    np.maximum.at(interval[:, 0], problem.group[grouped & down], G[grouped & down])
+    np.minimum.at(interval[:, 1], problem.group[grouped & up], G[grouped & up])
+    single = max(
+        float((-G[~grouped & up]).max(initial=0.0)), float(G[~grouped & down].max(initial=0.0))
+    )
+    return interval, single
+
+
+def _model_rho(problem: Problem, c: Floats, G: Floats, interval: Floats) -> Floats:
+    free = (c > problem.lower) & (c < problem.upper) & (problem.group >= 0)
+    n_groups = len(problem.target)
+    count = np.bincount(problem.group[free], minlength=n_groups)
+    total = np.bincount(problem.group[free], weights=G[free], minlength=n_groups)
+    low, high = interval.T
+    finite_low, finite_high = np.isfinite(low), np.isfinite(high)
+    with np.errstate(invalid="ignore"):
+        middle = np.where(finite_low & finite_high, (low + high) / 2, 0.0)
+    one_end = np.where(finite_low, low, np.where(finite_high, high, 0.0))
+    without_free = np.where(finite_low & finite_high, middle, one_end)
+    return np.where(count > 0, total / np.maximum(count, 1), without_free)
+
+
+def _gap(problem: Problem, c: Floats, G: Floats) -> tuple[float, Floats]:
+    """The gap: the sum over groups of the minimum over rho of
+
+        sum_i max over c' in the box of (G_i - rho)(c_i - c') - ridge_i (c_i - c')^2 / 2
+        + rho (sum of c - target).
+
+    By convexity of the objective this bounds objective - optimum.  Without a ridge the inner
+    maximum sits at an end of the box, and the best rho is a quantile of G weighted by the widths
+    of the boxes; with one, rho is where the inner maximisers sum to the target.
+    """
+    rho = np.zeros(len(problem.target))
+    if len(rho):
+        if problem.ridge.any():
+            for g, members in enumerate(problem.groups()):
+                ridge, x = problem.ridge[members], c[members]
+                low, high = x - problem.upper[members], x - problem.lower[members]
+                excess = x.sum() - problem.target[g]
+                rho[g], _ = balance(G[members], 1 / ridge, low, high, excess)
+        else:
+            rho = _weighted_quantiles(problem, G)
+    grouped = problem.group >= 0
+    slope = G.copy()
+    slope[grouped] -= rho[problem.group[grouped]]
+    low, high = c - problem.upper, c - problem.lower
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inner = np.where(problem.ridge > 0, slope / problem.ridge, np.sign(slope) * np.inf)
+    move = np.where(slope == 0, 0.0, np.clip(inner, low, high))
+    gain = slope * move - problem.ridge * move**2 / 2
+    sums = np.bincount(problem.group[grouped], weights=c[grouped], minlength=len(rho))
+    return max(0.0, float(gain.sum() + rho @ (sums - problem.target))), rho
+
+
+def _weighted_quantiles(problem: Problem, G: Floats) -> Floats:
+    """The rho of each group at which the gap's slope changes its sign.
+
+    That slope is the sum of the widths of the boxes with G below rho, less target - sum of lower.
+    """
+    grouped = np.flatnonzero(problem.group >= 0)
+    order = grouped[np.lexsort((G[grouped], problem.group[grouped]))]
+    group = problem.group[order]
+    below = np.cumsum(problem.upper[order] - problem.lower[order])
+    first = np.searchsorted(group, np.arange(len(problem.target)))
+    start = np.concatenate([[0.0], below])[first]
+    lower = np.bincount(group, weights=problem.lower[order], minlength=len(problem.target))
+    wanted = start + problem.target - lower
+    last = np.concatenate([first[1:], [len(order)]]) - 1
+    return G[order[np.clip(np.searchsorted(below, wanted), first, last)]]
+
+
+def _hard_gap(problem: Problem, c: Floats, G: Floats, rho: Floats, objective: float) -> float:
+    """The gap where the box has no far side (C = inf).
+
+    Let v be the worst violation of the constraints at rho.  A separator that keeps a margin of
+    1 - v becomes feasible when it is divided by that margin; its primal value is then
+    |w|^2 / (2 (1 - v)^2).  A tube is feasible once epsilon has grown by v, which costs v sum|c|.
+    """
+    grouped = problem.group >= 0
+    slack = G.copy()
+    slack[grouped] -= rho[problem.group[grouped]]
+    outward = np.where(np.isinf(problem.upper), 1.0, -1.0)
+    worst = max(0.0, float((-outward * slack).max(initial=0.0)))
+    norm2 = float(c @ (G - problem.linear))
+    if np.all(problem.linear == -outward):
+        primal = norm2 / (2 * (1 - worst) ** 2) if worst < 1 else np.inf
+    else:
+        primal = norm2 / 2 + worst * float(np.abs(c).sum())
+    return max(0.0, primal + objective)

@@ -1,0 +1,153 @@
+"""What a solver returns: the coefficients, what they prove, and in words how the fit ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from maxmargin.certificate import Certificate
+from maxmargin.problem import Floats, Problem
+
+
+class Outcome(Enum):
+    """How a solver ended; the value begins the sentence of ``Solution.status``."""
+
+    CONVERGED = "converged"
+    ROUNDING = "converged as far as float64 allows"
+    INDEFINITE = "stationary (the kernel is not positive semi-definite: no gap bounds the optimum)"
+    MAX_ITER = "stopped at the iteration limit"
+    TIME_LIMIT = "stopped by the time limit"
+    CALLBACK = "stopped by a callback"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the solver ended by itself."""
+        return self in (Outcome.CONVERGED, Outcome.ROUNDING, Outcome.INDEFINITE)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The answer to a quadratic problem.
+
+    Attributes
+    ----------
+    coefficients, gradient : array of shape (m,)
+        c and G = (Q + diag(ridge))c + p.
+    scores : array of shape (n_items, n_channels)
+        F = K D'c, the function values on the items without intercept.
+    certificate : Certificate
+        Objective, duality gap, violation and multipliers of the point.
+    iterations : int
+        Updates that the solver made (pairs, coordinates, groups or its own steps).
+    outcome : Outcome
+    status : str
+        A sentence that says how the solver ended, what it proves and what was asked.
+    """
+
+    coefficients: Floats
+    gradient: Floats
+    scores: Floats
+    certificate: Certificate
+    iterations: int
+    outcome: Outcome
+    status: str
+
+    @property
+    def objective(self) -> float:
+        """The minimised dual objective."""
+        return self.certificate.objective
+
+    @property
+    def gap(self) -> float:
+        """An upper bound of objective - optimum."""
+        return self.certificate.gap
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of the optimality conditions."""
+        return self.certificate.violation
+
+    @property
+    def rho(self) -> Floats:
+        """The multiplier of each group's sum; an intercept is its negative."""
+        return self.certificate.rho
+
+    @property
+    def rho_interval(self) -> Floats:
+        """The interval of multipliers that the optimality conditions allow."""
+        return self.certificate.rho_interval
+
+    @property
+    def certificate_rho(self) -> Floats:
+        """The multipliers at which the gap is smallest."""
+        return self.certificate.certificate_rho
+
+    @property
+    def converged(self) -> bool:
+        return self.outcome.finished
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap over max(|primal|, |dual|)."""
+        return relative_gap(self.certificate)
+
+
+def relative_gap(certificate: Certificate) -> float:
+    """The gap over max(|primal|, |dual|), which is what ``gap_tol`` asks to be small."""
+    gap = certificate.gap
+    scale = max(abs(certificate.objective), abs(gap - certificate.objective))
+    return 0.0 if gap == 0 else gap / scale
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What was asked of a solver, and how far its figures have been checked."""
+
+    tol: float
+    gap_tol: float | None = None
+    checked: str = "verified in float64"
+
+    def met_by(self, certificate: Certificate) -> bool:
+        if self.gap_tol is not None:
+            return relative_gap(certificate) <= self.gap_tol
+        return certificate.violation <= self.tol
+
+
+def describe(outcome: Outcome, certificate: Certificate, asked: Accuracy) -> str:
+    """The sentence of ``Solution.status``."""
+    value = max(abs(certificate.objective), abs(certificate.gap - certificate.objective))
+    if np.isfinite(certificate.gap):
+        gap = f"duality gap {relative_gap(certificate):.1e} of {value:.4g}"
+    else:
+        gap = "no duality gap is known"
+    if asked.gap_tol is not None:
+        figures = f"{gap} (asked: {asked.gap_tol:g}; {asked.checked})"
+    else:
+        figures = (
+            f"violation {certificate.violation:.1e} (asked: {asked.tol:g}), {gap} ({asked.checked})"
+        )
+    return f"{outcome.value}: {figures}"
+
+
+def solution(
+    problem: Problem,
+    coefficients: Floats,
+    scores: Floats,
+    certificate: Certificate,
+    iterations: int,
+    outcome: Outcome,
+    asked: Accuracy,
+) -> Solution:
+    """Put a Solution together."""
+    return Solution(
+        coefficients=coefficients,
+        gradient=problem.gradient(coefficients, scores),
+        scores=scores,
+        certificate=certificate,
+        iterations=iterations,
+        outcome=outcome,
+        status=describe(outcome, certificate, asked),
+    )

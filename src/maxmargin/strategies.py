@@ -1,0 +1,175 @@
+"""Working-set strategies: which variables a step of the solver moves.
+
+A strategy holds its parameters and nothing else.  What it does is written twice: readably in
+``maxmargin.reference``, and natively in the engine.  All of them reach the same optimum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from maxmargin.problem import Problem
+
+
+class Strategy(BaseEstimator):
+    """A rule that names the next variables to move.
+
+    Attributes
+    ----------
+    name : str
+        What ``working_set=`` calls it.
+    """
+
+    name: str
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why this strategy cannot solve ``problem``; None when it can."""
+        return None
+
+
+class Random(Strategy):
+    """Simplified SMO: each violator in turn, with a random partner; slow, there for study."""
+
+    name = "random"
+
+
+class Platt(Strategy):
+    """Platt's two loops (1999).
+
+    The outer one alternates between all variables and the free ones, the inner one seeks the
+    partner that promises the largest step.
+    """
+
+    name = "platt"
+
+
+class MaxViolatingPair(Strategy):
+    """The pair that violates the conditions most (Keerthi et al. 2001, modification 2; WSS 1)."""
+
+    name = "max-violating-pair"
+
+
+class SecondOrder(Strategy):
+    """A Newton step on two variables (Fan, Chen and Lin 2005, WSS 3).
+
+    They are the most violating variable and the partner with which the objective falls most.
+    """
+
+    name = "second-order"
+
+
+class Block(Strategy):
+    """Decomposition (Osuna et al. 1997, Joachims 1999): solve for ``size`` variables at a time.
+
+    Parameters
+    ----------
+    size : int, default=512
+        How many variables a block holds.
+    growing : bool, default=False
+        Chunking: every block keeps the support vectors found so far and adds ``size`` of the worst
+        violators.
+    inner : str or Strategy, default="second-order"
+        What solves a block; another ``Block`` gives nested decomposition.
+    """
+
+    name = "block"
+
+    def __init__(
+        self, size: int = 512, *, growing: bool = False, inner: str | Strategy = "second-order"
+    ):
+        self.size = size
+        self.growing = growing
+        self.inner = inner
+
+    def refusal(self, problem: Problem) -> str | None:
+        if self.size < 2:
+            return f"a block needs a size of at least 2, got {self.size}"
+        inner = named(self.inner)
+        if not isinstance(inner, (MaxViolatingPair, SecondOrder, Block)):
+            return (
+                f"a block is solved by 'max-violating-pair', 'second-order' or another Block, "
+                f"not by {inner.name!r}"
+            )
+        return inner.refusal(problem)
+
+
+class Gradient(Strategy):
+    """Projected gradient ascent in the dual, with an exact line search along the feasible arc's
+    chord; for study.
+
+    Parameters
+    ----------
+    size : int or None, default=None
+        Move only this many of the most violating coordinates at a time; None moves all.
+    """
+
+    name = "gradient"
+
+    def __init__(self, size: int | None = None):
+        self.size = size
+
+    def refusal(self, problem: Problem) -> str | None:
+        if self.size is not None and self.size < 2:
+            return f"a gradient step needs a size of at least 2, got {self.size}"
+        return None
+
+
+class Coordinate(Strategy):
+    """One coordinate at a time, in random order (Hsieh et al. 2008): only without an intercept."""
+
+    name = "coordinate"
+
+    def refusal(self, problem: Problem) -> str | None:
+        if len(problem.target):
+            return (
+                "the intercept ties the coefficients together by a sum, so that no single one can "
+                "move; use fit_intercept=False or another working set"
+            )
+        return None
+
+
+class Group(Strategy):
+    """Whole groups at a time, each solved exactly: the machine of Crammer and Singer (2001).
+
+    The group that violates the conditions most is next; within a group Q is a multiple of the
+    identity, so that its optimum is a projection.
+    """
+
+    name = "group"
+
+    def refusal(self, problem: Problem) -> str | None:
+        if problem.n_channels == 1:
+            return "whole groups are solved exactly for Crammer-Singer only"
+        return None
+
+
+STRATEGIES: dict[str, type[Strategy]] = {
+    cls.name: cls
+    for cls in (Random, Platt, MaxViolatingPair, SecondOrder, Block, Gradient, Coordinate, Group)
+}
+
+
+def named(strategy: Any) -> Strategy:
+    """The strategy object that a name or an object stands for."""
+    if isinstance(strategy, Strategy):
+        return strategy
+    if isinstance(strategy, str) and strategy in STRATEGIES:
+        return STRATEGIES[strategy]()
+    raise ValueError(
+        f"working_set must be 'auto', one of {sorted(STRATEGIES)} or an object of "
+        f"maxmargin.strategies; got {strategy!r}."
+    )
+
+
+def choose(strategy: Any, problem: Problem) -> Strategy:
+    """The strategy to use; ``"auto"`` takes the one that suits the problem."""
+    if isinstance(strategy, str) and strategy == "auto":
+        if problem.n_channels > 1:
+            return Group()
+        return Coordinate() if problem.minus is not None else SecondOrder()
+    chosen = named(strategy)
+    if (reason := chosen.refusal(problem)) is not None:
+        raise ValueError(f"working_set={chosen.name!r} cannot solve this problem: {reason}.")
+    return chosen
