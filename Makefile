@@ -42,7 +42,7 @@ $(VENV)/made:
 	    echo "An interpreter elsewhere: make PYTHON=/path/to/python ..."; \
 	    exit 1; \
 	fi; \
-	if ! command -v "$${CXX:-c++}" >/dev/null && ! command -v g++ >/dev/null; then \
+	if ! command -v $${CXX:-c++ g++ clang++} >/dev/null; then \
 	    echo "maxmargin needs a C++20 compiler (g++ 12 or newer will do) and found none."; \
 	    echo "On Debian and Ubuntu: apt-get install g++"; \
 	    exit 1; \
@@ -60,7 +60,7 @@ EXTRAS_dev := dev
 
 $(VENV)/installed-%: $(VENV)/made $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	    -Ccmake.define.MAXMARGIN_WERROR=$(WERROR) ".[$(EXTRAS_$*)]"
+	    --config-settings=cmake.define.MAXMARGIN_WERROR=$(WERROR) ".[$(EXTRAS_$*)]"
 	@touch $@
 
 # The richest environment that is already there serves the poorer targets too.
