@@ -1,0 +1,33 @@
+"""What can go wrong, by name."""
+
+from __future__ import annotations
+
+__all__ = ["InconsistentVersionWarning", "NotSeparableError"]
+
+
+class NotSeparableError(ValueError):
+    """A hard margin (C = inf) was asked of data that no hyperplane separates in feature space."""
+
+
+class InconsistentVersionWarning(UserWarning):
+    """A pickled model was written by another version of maxmargin.
+
+    Parameters
+    ----------
+    estimator_name : str
+        The class of the model.
+    current_version, original_version : str
+        This version and the one that wrote the model.
+    """
+
+    def __init__(self, *, estimator_name: str, current_version: str, original_version: str):
+        super().__init__(estimator_name, current_version, original_version)
+        self.estimator_name = estimator_name
+        self.current_version = current_version
+        self.original_version = original_version
+
+    def __str__(self) -> str:
+        return (
+            f"This {self.estimator_name} was written by maxmargin {self.original_version} and is "
+            f"read by {self.current_version}. It may not work, or give other results: fit it again."
+        )

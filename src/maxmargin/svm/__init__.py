@@ -1,0 +1,1 @@
+"""Kernel machines: thin estimators in front of one quadratic problem."""

@@ -1,0 +1,423 @@
+"""What all kernel machines share: parameters, input, the expansion in support vectors, prediction.
+
+    f(x) = sum_i dual_coef_i k(x_i, x) + intercept
+
+A machine's ``fit`` reads: take the samples, write down the quadratic problems, train::
+
+    samples = self._samples(X, y, sample_weight)
+    tasks = [Task(c_svc(y, self.C, samples.weights), samples.items, samples.rows)]
+    return self._train(samples, tasks, lambda solutions: ...the fitted attributes...)
+
+For the author of a machine
+---------------------------
+- ``_samples`` validates X (and y, as one column), drops the rows without weight, resolves the
+  kernel and prepares the items; ``Samples`` says what it returns.
+- ``_train`` solves the tasks inside a monitored session, stores ``attributes(solutions)`` and warns
+  of an early end.  ``attributes`` gets one Solution per task, None where a task was not begun: it
+  is also what callbacks see of a running fit, so it must not touch ``self``.
+- ``_expansion(samples, coefficients)`` makes support_, support_vectors_, n_support_ and dual_coef_
+  from the coefficients of the kept rows, shape (k, n); ``training.report`` makes objective_,
+  dual_gap_, status_, fit_status_ and subproblems_.
+- ``_decisions(X)`` is f(X), shape (n, k); ``_against_support(X)`` gives the kernel products when a
+  machine combines them in another way.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+import maxmargin
+from maxmargin._compat import (
+    CallbackSupportMixin,
+    Interval,
+    Options,
+    StrOptions,
+    num_samples,
+    safe_indexing,
+)
+from maxmargin.exceptions import InconsistentVersionWarning
+from maxmargin.kernels import FromFunction, Linear
+from maxmargin.monitor import session
+from maxmargin.problem import Floats, Indices
+from maxmargin.solution import Solution
+from maxmargin.strategies import STRATEGIES, Strategy
+from maxmargin.svm import inputs, training
+from maxmargin.svm.inputs import NOT_FINITE, Samples
+from maxmargin.svm.training import Task
+
+Attributes = dict[str, Any]
+Products = Callable[[Floats, slice], Floats]
+"""(V, part) -> K(X, support vectors[part]) @ V."""
+
+KERNEL_PARAMETERS: dict[str, list[Any]] = {
+    "kernel": [StrOptions(set(inputs.KERNELS)), callable],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "dtype": [StrOptions({"float32", "float64"}), Options(type, {np.float32, np.float64}), None],
+}
+SOLVER_PARAMETERS: dict[str, list[Any]] = {
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "gap_tol": [Interval(Real, 0.0, None, closed="neither"), None],
+    "shrinking": ["boolean"],
+    "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+    "verbose": ["verbose"],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "working_set": [StrOptions({"auto", *STRATEGIES}), Strategy],
+    "n_jobs": [Integral, None],
+    "time_limit": [Interval(Real, 0.0, None, closed="left"), None],
+    "warm_start": ["boolean"],
+}
+
+_support_items: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
+"""The support vectors of each model, prepared for its kernel; outside of the models, so that no
+pickle, copy or comparison of theirs meets native objects."""
+
+BLOCK = 1024
+"""Rows of a kernel matrix that are looked at together at prediction."""
+
+
+class KernelMachine(CallbackSupportMixin, BaseEstimator):
+    """A model f(x) = sum_i c_i k(x_i, x) + intercept, trained by quadratic problems.
+
+    The parameters that every machine has; its subclasses describe them.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KERNEL_PARAMETERS,
+        **SOLVER_PARAMETERS,
+    }
+
+    kernel: Any
+    degree: int
+    gamma: Any
+    coef0: float
+    tol: float
+    gap_tol: float | None
+    shrinking: bool
+    cache_size: Any
+    verbose: Any
+    max_iter: int
+    working_set: Any
+    n_jobs: int | None
+    time_limit: float | None
+    warm_start: bool
+    dtype: Any
+
+    support_: Any
+    support_vectors_: Any
+    n_support_: Any
+    dual_coef_: Any
+    intercept_: Any
+    shape_fit_: tuple[int, ...]
+
+    # -------------------------------------------------------------- training
+
+    def _samples(
+        self, X: Any, y: Any = None, sample_weight: Any = None, **metadata: Any
+    ) -> Samples:
+        """Validate the training data, drop rows without weight and prepare the items."""
+        given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight, **metadata}}
+        kernel = self.kernel
+        if sp.issparse(X) and inputs.is_precomputed(kernel):
+            raise TypeError("Sparse precomputed kernels are not supported.")
+        arrays = inputs.takes_arrays(kernel)
+        if arrays:
+            X = self._validated(X, y, reset=True)
+        else:
+            check_consistent_length(X, y)
+        if y is not None:
+            y = column_or_1d(y, warn=True)
+            if len(y) != num_samples(X):
+                raise ValueError(
+                    f"X and y have incompatible shapes.\nX has {num_samples(X)} samples, but y "
+                    f"has {len(y)}."
+                )
+        shape = getattr(X, "shape", (num_samples(X),))
+        if inputs.is_precomputed(kernel):
+            inputs.check_gram(X)
+        elif arrays:
+            inputs.check_magnitude(X)
+        weights, rows = inputs.positive_weights(sample_weight, X)
+        if len(rows) < shape[0]:
+            X, y = safe_indexing(X, rows), None if y is None else y[rows]
+            if inputs.is_precomputed(kernel):
+                X = np.ascontiguousarray(X[:, rows])
+        has_gamma = arrays and isinstance(kernel, str) and not inputs.is_precomputed(kernel)
+        gamma = inputs.gamma_number(self.gamma, X, weights) if has_gamma else 0.0
+        fitted = inputs.as_kernel(kernel, gamma, self.coef0, self.degree).fit(X)
+        return Samples(
+            X, y, weights, rows, tuple(shape), given, fitted, gamma, fitted.prepare(X)
+        )
+
+    def _validated(self, X: Any, y: Any = None, *, reset: bool) -> Any:
+        """X as a C-ordered array or a canonical CSR matrix, float32 or float64; y only checked."""
+        if reset:
+            dtype: Any = [np.float64, np.float32] if self.dtype is None else np.dtype(self.dtype)
+        else:
+            dtype = self._fit_dtype
+        options: Any = {
+            "accept_sparse": "csr",
+            "accept_large_sparse": True,
+            "dtype": dtype,
+            "order": "C",
+            "reset": reset,
+        }
+        if y is None:
+            X = validate_data(self, X, **options)
+        else:
+            X, _ = validate_data(self, X, y, **options)
+        return inputs.canonical(X) if sp.issparse(X) else X
+
+    def _solver_options(self) -> dict[str, Any]:
+        """The arguments of ``solve`` that are parameters of the machine."""
+        names = ("tol", "gap_tol", "max_iter", "cache_size", "shrinking", "n_jobs")
+        seed = check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1)
+        options = {name: getattr(self, name) for name in names}
+        return options | {"strategy": self.working_set, "random_state": seed}
+
+    def _train(
+        self,
+        samples: Samples,
+        tasks: Sequence[Task],
+        attributes: Callable[[Sequence[Solution | None]], Attributes],
+        *,
+        then: Callable[[Any], Attributes] | None = None,
+        n_more: int = 0,
+    ) -> Any:
+        """Solve the tasks, store the model and warn of an early end.
+
+        ``then(monitor)`` may solve ``n_more`` further problems, numbered from len(tasks) on, when
+        the model is stored, and returns further attributes (calibration).
+        """
+        common = {"shape_fit_": samples.shape, "_gamma": samples.gamma, "_kernel": samples.kernel}
+        common |= {"_sparse": samples.sparse, "_fit_dtype": getattr(samples.X, "dtype", None)}
+
+        def everything(solutions: Sequence[Solution | None]) -> Attributes:
+            return common | attributes(solutions)
+
+        start = training.starts(self, tasks)
+        with session(
+            self,
+            **samples.given,
+            n_subproblems=len(tasks) + n_more,
+            time_limit=self.time_limit,
+            verbose=self.verbose,
+            attributes=everything,
+        ) as monitor:
+            solutions = training.run(tasks, self._solver_options(), monitor, start)
+            fitted = everything(solutions)
+            _check_finite(fitted)
+            self._forget()
+            vars(self).update(fitted)
+            if then is not None:
+                vars(self).update(then(monitor))
+        training.warn_of_early_end(self, solutions)
+        training.warn_of_scales(samples, tasks, solutions)
+        return self
+
+    def _forget(self) -> None:
+        """Drop what was prepared for the last model."""
+        _support_items.pop(self, None)
+
+    def _expansion(self, samples: Samples, coefficients: Floats, order: Any = None) -> Attributes:
+        """The support vectors of f_j = sum_i coefficients[j, i] k(x_i, .), and theirs alone.
+
+        ``order`` may give the kept rows in another order than the data's (classes together).
+        """
+        support = np.flatnonzero((coefficients != 0).any(axis=0))
+        if order is not None:
+            support = order[np.isin(order, support)]
+        dual_coef = np.ascontiguousarray(coefficients[:, support])
+        attributes: Attributes = {
+            "support_": samples.rows[support].astype(np.int32),
+            "n_support_": np.array([len(support)], dtype=np.int32),
+            "dual_coef_": _like(samples, dual_coef),
+        }
+        rows = safe_indexing(samples.X, support)
+        kernel = samples.kernel.kernel
+        if inputs.is_precomputed(kernel):
+            attributes["support_vectors_"] = np.empty((0, 0), dtype=samples.X.dtype)
+        elif isinstance(kernel, FromFunction):
+            attributes["support_vectors_"] = np.empty((0, 0))
+            attributes["_support_rows"] = rows
+        else:
+            attributes["support_vectors_"] = rows
+        return attributes
+
+    # -------------------------------------------------------------- prediction
+
+    def _decisions(self, X: Any) -> Floats:
+        """f(X) for every row of dual_coef_, shape (n_rows, k)."""
+        products = self._against_support(X)
+        dual_coef = self.dual_coef_
+        if sp.issparse(dual_coef):
+            dual_coef = dual_coef.toarray()
+        return products(np.ascontiguousarray(dual_coef.T), slice(None)) + self.intercept_
+
+    def _against_support(self, X: Any) -> Products:
+        """A function (V, part) -> K(X, support vectors[part]) @ V, without K in memory."""
+        X = self._checked_for_prediction(X)
+        kernel = self._kernel.kernel
+        if inputs.is_precomputed(kernel):
+            return _columns_times(X, self.support_)
+        if isinstance(kernel, FromFunction):
+            K = _called(kernel, X, self._support_rows)
+            return _columns_times(K, np.arange(K.shape[1]))
+        left, right = self._kernel.prepare(X), self._support()
+        n_support = len(right)
+
+        def products(V: Floats, part: slice) -> Floats:
+            rows = np.arange(n_support)[part]
+            if len(rows) == 0 or len(left) == 0:
+                return np.zeros((len(left), V.shape[1]))
+            other = right if len(rows) == n_support else right.subset(rows)
+            return left.multiply(other, V, self.n_jobs)
+
+        return products
+
+    def _support(self) -> Any:
+        """The support vectors as items, prepared once per model."""
+        vectors = self.support_vectors_
+        known = _support_items.get(self)
+        if known is None or known[0] is not vectors:
+            known = (vectors, self._kernel.prepare(vectors))
+            _support_items[self] = known
+        return known[1]
+
+    def _checked_for_prediction(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if not inputs.takes_arrays(self._kernel.kernel):
+            return X
+        X = self._validated(X, reset=False)
+        if sp.issparse(X) and not self._sparse:
+            raise ValueError(
+                f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
+            )
+        if self._sparse and not sp.issparse(X):
+            X = type(self.support_vectors_)(X)
+        if inputs.is_precomputed(self._kernel.kernel) and X.shape[1] != self.shape_fit_[0]:
+            raise ValueError(
+                f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of "
+                "samples at training time"
+            )
+        self._check_consistent()
+        return X
+
+    def _check_consistent(self) -> None:
+        """Refuse a model whose parts do not fit together, before native code meets it."""
+        n = self.dual_coef_.shape[1]
+        vectors = self.support_vectors_
+        stored = not isinstance(vectors, np.ndarray) or vectors.size > 0
+        if (
+            self.n_support_.sum() != n
+            or self.support_.shape != (n,)
+            or (stored and num_samples(vectors) != n)
+            or (stored and vectors.shape[1] != self.n_features_in_)
+        ):
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+
+    # -------------------------------------------------------------- attributes
+
+    @property
+    def _n_support(self) -> Indices:
+        return self.n_support_
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features in the model of a linear kernel (read only)."""
+        check_is_fitted(self)
+        if not isinstance(self._kernel.kernel, Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = self._weights()
+        (coef.data if sp.issparse(coef) else coef).flags.writeable = False
+        return coef
+
+    def _weights(self) -> Any:
+        return safe_sparse_dot(self.dual_coef_, self.support_vectors_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        kernel = inputs.as_kernel(self.kernel)
+        tags.input_tags = kernel.__sklearn_tags__().input_tags
+        return tags
+
+    # -------------------------------------------------------------- pickles
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_maxmargin_version": maxmargin.__version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        version = state.pop("_maxmargin_version", "an unknown version")
+        if version != maxmargin.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_version=maxmargin.__version__,
+                    original_version=version,
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)
+
+
+# ------------------------------------------------------------------ helpers
+
+
+def _check_finite(attributes: Attributes) -> None:
+    dual_coef = attributes["dual_coef_"]
+    values = dual_coef.data if sp.issparse(dual_coef) else dual_coef
+    if not (np.isfinite(values).all() and np.isfinite(attributes["intercept_"]).all()):
+        raise ValueError(NOT_FINITE)
+
+
+def _like(samples: Samples, dual_coef: Floats) -> Any:
+    """Coefficients of a model fitted on sparse rows are sparse, with every entry stored."""
+    if not samples.sparse:
+        return dual_coef
+    k, n = dual_coef.shape
+    container = sp.csr_array if isinstance(samples.X, sp.sparray) else sp.csr_matrix
+    indices = np.tile(np.arange(n, dtype=np.int32), k)
+    return container((dual_coef.ravel(), indices, np.arange(k + 1) * n), shape=(k, n))
+
+
+def _columns_times(K: Any, columns: Indices) -> Products:
+    """Products with some columns of a kernel matrix, a block of rows at a time."""
+
+    def products(V: Floats, part: slice) -> Floats:
+        out = np.empty((len(K), V.shape[1]))
+        for block in blocks(len(K), BLOCK):
+            out[block] = K[block][:, columns[part]].astype(np.float64) @ V
+        return out
+
+    return products
+
+
+def _called(kernel: FromFunction, X: Any, support_rows: Any) -> Floats:
+    """The values of a Python function for new rows and the support vectors."""
+    K = kernel(X, support_rows)
+    wanted = (num_samples(X), num_samples(support_rows))
+    if K.shape != wanted:
+        raise ValueError(
+            f"the kernel function returned an array of shape {K.shape} for {wanted[0]} rows and "
+            f"{wanted[1]} support vectors; it must return one of shape {wanted}."
+        )
+    return K
+
+
+def blocks(n: int, size: int) -> Iterator[slice]:
+    """Slices of at most ``size`` rows that cover n."""
+    for begin in range(0, n, size):
+        yield slice(begin, min(begin + size, n))

@@ -1,0 +1,217 @@
+"""What a kernel machine is given, made ready: rows, weights, the kernel and its numbers.
+
+Here, at the boundary, strings turn into objects and ``gamma='scale'`` into a number; nothing behind
+it sees either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from maxmargin._compat import check_sample_weight, num_samples
+from maxmargin.kernels import (
+    RBF,
+    FromFunction,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
+from maxmargin.problem import Floats, Indices
+
+NOT_FINITE = (
+    "The dual coefficients or intercepts are not finite. The input data may contain large values "
+    "and need to be preprocessed."
+)
+
+KERNELS: dict[str, Callable[[float, float, int], Kernel]] = {
+    "linear": lambda gamma, coef0, degree: Linear(),
+    "poly": lambda gamma, coef0, degree: Polynomial(degree=degree, gamma=gamma, coef0=coef0),
+    "rbf": lambda gamma, coef0, degree: RBF(gamma=gamma),
+    "sigmoid": lambda gamma, coef0, degree: Sigmoid(gamma=gamma, coef0=coef0),
+    "laplacian": lambda gamma, coef0, degree: Laplacian(gamma=gamma),
+    "precomputed": lambda gamma, coef0, degree: Precomputed(),
+}
+"""The kernels that have a name, made from (gamma, coef0, degree)."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The training data as the solver sees them: only rows of positive weight.
+
+    Attributes
+    ----------
+    X : array, sparse matrix or sequence
+        The rows.
+    y : array or None
+        Their targets as given (labels or numbers).
+    weights : array of shape (n,)
+        Their positive weights.
+    rows : array of shape (n,)
+        Where they stand in the data that ``fit`` was given.
+    shape : tuple of int
+        Shape of those data.
+    given : dict
+        X, y and metadata as the user gave them, for callbacks.
+    kernel : fitted kernel
+    gamma : float
+        The number behind ``gamma='scale'``; 0 where the kernel has none.
+    items : Items
+        The rows, prepared for the kernel.
+    """
+
+    X: Any
+    y: Any
+    weights: Floats
+    rows: Indices
+    shape: tuple[int, ...]
+    given: dict[str, Any] = field(repr=False)
+    kernel: Any
+    gamma: float
+    items: Any
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def sparse(self) -> bool:
+        return sp.issparse(self.X) and takes_arrays(self.kernel.kernel)
+
+
+# ------------------------------------------------------------------ kernels
+
+
+def as_kernel(kernel: Any, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3) -> Kernel:
+    """The Kernel that a ``kernel`` parameter stands for: a name, an object or a function."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return FromFunction(kernel)
+    return KERNELS[kernel](gamma, coef0, degree)
+
+
+def takes_arrays(kernel: Any) -> bool:
+    """Whether a kernel wants its rows as a numeric array (others take any sequence)."""
+    if isinstance(kernel, Kernel):
+        return not isinstance(kernel, FromFunction) and (
+            kernel.__sklearn_tags__().input_tags.two_d_array
+        )
+    return not callable(kernel)
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether the rows are those of a kernel matrix already."""
+    return isinstance(kernel, Precomputed) or (
+        isinstance(kernel, str) and kernel == "precomputed"
+    )
+
+
+def gamma_number(gamma: Any, X: Any, weights: Floats) -> float:
+    """The number that ``gamma`` stands for; 'scale' counts every row as often as its weight says.
+
+    'scale' is 1 / (n_features * variance of all entries of X), 'auto' is 1 / n_features.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    variance = _variance(X, weights)
+    return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+
+
+def _variance(X: Any, weights: Floats) -> float:
+    """The weighted variance over all entries of X, the zeros of a sparse matrix included."""
+    total = weights.sum() * X.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sp.issparse(X):
+            per_row = weights / weights.sum()
+            mean = per_row @ X.mean(axis=1, dtype=np.float64)
+            return float(per_row @ ((X - mean) ** 2).mean(axis=1))
+        each = np.repeat(weights, np.diff(X.indptr))
+        data = X.data.astype(np.float64)
+        mean = each @ data / total
+        return float((each @ (data - mean) ** 2 + (total - each.sum()) * mean**2) / total)
+
+
+# ------------------------------------------------------------------ rows and weights
+
+
+def positive_weights(sample_weight: Any, X: Any) -> tuple[Floats, Indices]:
+    """The positive weights and their rows; a row of weight 0 or less counts as absent."""
+    n = num_samples(X)
+    if sample_weight is None:
+        return np.ones(n), np.arange(n)
+    shape = np.shape(sample_weight)
+    if len(shape) == 1 and shape[0] != n:
+        raise ValueError(
+            f"sample_weight and X have incompatible shapes: {shape} vs {np.shape(X)}; "
+            "sample_weight must hold one number for each row of X."
+        )
+    weights = check_sample_weight(
+        sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
+    )
+    rows = np.flatnonzero(weights > 0)
+    if len(rows) == 0:
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return weights[rows], rows
+
+
+def check_magnitude(X: Any) -> None:
+    """Refuse rows whose squared norm is not a number any more."""
+    with np.errstate(over="ignore"):
+        if sp.issparse(X):
+            finite = np.isfinite(X.data.astype(np.float64) ** 2).all()
+        else:
+            finite = np.isfinite(np.einsum("ij,ij->i", X, X, dtype=np.float64)).all()
+    if not finite:
+        raise ValueError(NOT_FINITE)
+
+
+def check_gram(K: NDArray[Any]) -> None:
+    """Refuse a training matrix that is not square or not symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            "Precomputed matrix must be a square matrix. "
+            f"Input is a {K.shape[0]}x{K.shape[1]} matrix."
+        )
+    tolerance = 1e-5 * float(np.abs(K).max(initial=0.0))
+    for begin in range(0, len(K), 256):
+        block = slice(begin, begin + 256)
+        error = np.abs(K[block] - K[:, block].T)
+        if error.max(initial=0.0) > tolerance:
+            i, j = np.unravel_index(np.argmax(error), error.shape)
+            i = int(i) + begin
+            raise ValueError(
+                "kernel='precomputed' needs a symmetric X, the kernel of the training rows among "
+                f"themselves; X[{i}, {j}] = {K[i, j]:g} but X[{j}, {i}] = {K[j, i]:g}. "
+                "(X + X.T) / 2 is symmetric."
+            )
+
+
+def canonical(X: Any) -> Any:
+    """A sparse matrix with sorted, unique indices; the user's own is left as it is."""
+    if X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def spread_of_scales(X: Any) -> tuple[float, float]:
+    """The smallest positive and the largest root mean square of a feature."""
+    if sp.issparse(X):
+        squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+    else:
+        squares = np.einsum("ij,ij->j", X, X, dtype=np.float64) / max(len(X), 1)
+    squares = squares[squares > 0]
+    if len(squares) == 0:
+        return 1.0, 1.0
+    return float(np.sqrt(squares.min())), float(np.sqrt(squares.max()))

@@ -1,0 +1,204 @@
+"""From quadratic problems to what a fitted machine says of its training.
+
+A machine is a list of `Task`, one quadratic problem each, solved one after the other under one
+monitor; what came out of each is kept as a `Subproblem`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin.problem import Floats, Indices, Problem
+from maxmargin.solution import Outcome, Solution
+from maxmargin.solve import solve
+from maxmargin.svm.inputs import Samples, spread_of_scales, takes_arrays
+
+SEVERITY = list(Outcome)
+"""Outcomes from the best to the worst."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A quadratic problem to be solved, and what it is about.
+
+    Attributes
+    ----------
+    problem : Problem
+    items : Items
+    rows : array
+        Where the items stand in the data that ``fit`` was given.
+    classes : tuple
+        The labels that it separates, the positive one first; empty where there are none.
+    sign : float
+        -1 where the model turns the problem's solution around (two classes: the problem's positive
+        class is the first, as in LIBSVM, the model's is the second, as in scikit-learn).
+    """
+
+    problem: Problem
+    items: Any
+    rows: Indices
+    classes: tuple[Any, ...] = ()
+    sign: float = 1.0
+
+
+@dataclass(frozen=True)
+class Subproblem:
+    """What became of one quadratic problem.
+
+    Attributes
+    ----------
+    coefficients : array
+        The problem's variables, as the solver left them.
+    objective : float
+        The primal objective: the optimum lies in [objective - gap, objective].
+    gap, violation : float
+    status : str
+        A sentence that says how the solver ended.
+    iterations : int
+    rows : array
+        Where the problem's items stand in the data that ``fit`` was given.
+    classes : tuple
+        The labels that it separates, the positive one first; empty where there are none.
+    sign : float
+        The model uses sign * coefficients.
+    rho, rho_interval, certificate_rho : array
+        The multipliers of the problem's sums: those of the model, the interval that the optimality
+        conditions allow, and those at which the gap is smallest.
+    """
+
+    coefficients: Floats = field(repr=False)
+    objective: float
+    gap: float
+    violation: float
+    status: str
+    iterations: int
+    rows: Indices = field(repr=False)
+    classes: tuple[Any, ...]
+    sign: float
+    rho: Floats = field(repr=False)
+    rho_interval: Floats = field(repr=False)
+    certificate_rho: Floats = field(repr=False)
+
+
+def subproblem(task: Task, solution: Solution) -> Subproblem:
+    """What to keep of a solution."""
+    return Subproblem(
+        coefficients=solution.coefficients,
+        objective=solution.gap - solution.objective,
+        gap=solution.gap,
+        violation=solution.violation,
+        status=solution.status,
+        iterations=solution.iterations,
+        rows=task.rows,
+        classes=task.classes,
+        sign=task.sign,
+        rho=solution.rho,
+        rho_interval=solution.rho_interval,
+        certificate_rho=solution.certificate_rho,
+    )
+
+
+def report(tasks: Sequence[Task], solutions: Sequence[Solution | None]) -> dict[str, Any]:
+    """The fitted attributes that say how well the problems were solved."""
+    done = [(task, s) for task, s in zip(tasks, solutions, strict=True) if s is not None]
+    worst = max((s for _, s in done), key=lambda s: (SEVERITY.index(s.outcome), s.gap))
+    return {
+        "objective_": float(sum(s.gap - s.objective for _, s in done)),
+        "dual_gap_": float(sum(s.gap for _, s in done)),
+        "status_": worst.status,
+        "fit_status_": int(any(not s.converged for _, s in done)),
+        "subproblems_": [subproblem(task, s) for task, s in done],
+    }
+
+
+def starts(estimator: Any, tasks: Sequence[Task]) -> list[Floats | None]:
+    """Where ``warm_start`` begins: at the last solution, if it is one of problems like these."""
+    old = getattr(estimator, "subproblems_", None) if estimator.warm_start else None
+    if old is None:
+        return [None] * len(tasks)
+    alike = len(old) == len(tasks) and all(
+        len(before.coefficients) == len(task.problem)
+        and np.array_equal(before.classes, task.classes)
+        for before, task in zip(old, tasks, strict=True)
+    )
+    if not alike:
+        warnings.warn(
+            "warm_start=True, but the last fit had another number of rows or other classes: "
+            "this one begins from zero.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return [None] * len(tasks)
+    return [before.coefficients for before in old]
+
+
+def run(
+    tasks: Sequence[Task], options: dict[str, Any], monitor: Any, start: Sequence[Any]
+) -> list[Solution]:
+    """Solve the problems, one after the other."""
+    return [
+        solve(
+            task.problem, task.items, **options, start=start[i], monitor=monitor.subproblem(i)
+        )
+        for i, task in enumerate(tasks)
+    ]
+
+
+# ------------------------------------------------------------------ what the user has to know
+
+
+def warn_of_early_end(estimator: Any, solutions: Sequence[Solution]) -> None:
+    """Say that a fit ended early, how good its model is, and what to do."""
+    worst = max((s.outcome for s in solutions), key=SEVERITY.index)
+    if worst.finished:
+        return
+    gap = sum(s.gap for s in solutions)
+    value = sum(s.gap - s.objective for s in solutions)
+    so_far = f"The duality gap is {gap:.3g}, the objective {value:.6g}."
+    go_on = "Set warm_start=True and fit again to go on from here"
+    if worst is Outcome.MAX_ITER:
+        limit = estimator.max_iter
+        limit = limit if limit >= 0 else max(s.iterations for s in solutions)
+        advice = (
+            f"Solver terminated early (max_iter={limit}).  Consider pre-processing your data with "
+            f"StandardScaler or MinMaxScaler. {so_far} {go_on}, or raise max_iter."
+        )
+    elif worst is Outcome.TIME_LIMIT:
+        advice = (
+            f"Solver stopped after time_limit={estimator.time_limit} s. {so_far} {go_on}, or raise "
+            "time_limit."
+        )
+    else:
+        advice = f"Solver {worst.value}. {so_far} {go_on}."
+    warnings.warn(advice, ConvergenceWarning, stacklevel=3)
+
+
+SLOW = 200_000
+"""Iterations of a fit that made its user wait."""
+
+
+def warn_of_scales(
+    samples: Samples, tasks: Sequence[Task], solutions: Sequence[Solution]
+) -> None:
+    """Name the usual reason of a slow fit: features on very different scales."""
+    slow = any(
+        s.iterations > max(SLOW, 50 * len(task.problem))
+        for task, s in zip(tasks, solutions, strict=True)
+    )
+    if not slow or not takes_arrays(samples.kernel.kernel):
+        return
+    low, high = spread_of_scales(samples.X)
+    if high > 30 * low or high > 100:
+        warnings.warn(
+            f"The fit took {max(s.iterations for s in solutions)} iterations: the features' scales "
+            f"reach from {low:.2g} to {high:.2g}. Scale them first, for example with "
+            "make_pipeline(StandardScaler(), ...).",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
