@@ -1,10 +1,5 @@
-// Borrowed views of somebody else's arrays, and the one kind of array that is our own.
+// Borrowed views of somebody else's arrays. Plain data: see tile.hpp for why nothing is included.
 #pragma once
-
-#include <cstddef>
-#include <memory>
-#include <new>
-#include <type_traits>
 
 #include "kernel.hpp"
 
@@ -26,19 +21,5 @@ struct Csr {
     const I* starts = nullptr;
     index rows = 0, columns = 0;
 };
-
-// An uninitialised array at the start of a cache line.
-struct Release {
-    void operator()(void* p) const { ::operator delete[](p, std::align_val_t{64}); }
-};
-template <class T>
-using Buffer = std::unique_ptr<T[], Release>;
-
-template <class T>
-Buffer<T> make_buffer(index n) {
-    static_assert(std::is_trivial_v<T>);
-    const auto bytes = static_cast<std::size_t>(n) * sizeof(T);
-    return Buffer<T>(static_cast<T*>(::operator new[](bytes, std::align_val_t{64})));
-}
 
 }  // namespace maxmargin

@@ -20,7 +20,7 @@
 namespace maxmargin {
 
 class Items {
-   public:
+  public:
     virtual ~Items() = default;
 
     virtual index size() const = 0;
@@ -43,8 +43,8 @@ class Items {
     // std::logic_error.
     virtual bool is_linear() const { return false; }
     virtual index dimension() const { return 0; }
-    virtual void scatter(index i, double a, double* w) const;      // w += a x_i
-    virtual double project(index i, const double* w) const;        // x_i . w
+    virtual void scatter(index i, double a, double* w) const;  // w += a x_i
+    virtual double project(index i, const double* w) const;    // x_i . w
 };
 
 // Items of a vector kernel. The arrays are borrowed: `owner` keeps them alive, and a packed copy is

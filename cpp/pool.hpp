@@ -10,6 +10,7 @@
 // Cost of a run: one allocation, and one wake-up per worker asked for; nothing for one thread.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -19,15 +20,14 @@
 namespace maxmargin {
 
 class Pool {
-   public:
+  public:
     // Runs body(0), ..., body(n_chunks - 1) on at most n_threads threads, the calling one included,
-    // and returns when all are done. Between two of its own chunks the calling thread calls `poll`.
+    // and returns when all are done. After each of its own chunks the calling thread calls `poll`.
     // An exception from the body or from poll abandons the chunks not yet claimed; it is rethrown
     // here when the running ones are done. Any number of threads may call at once; a run inside a
     // body is serial.
     template <class F>
-    void run(index n_chunks, int n_threads, F&& body,
-             const std::function<void()>* poll = nullptr) {
+    void run(index n_chunks, int n_threads, F&& body, const std::function<void()>* poll = nullptr) {
         using Body = std::remove_reference_t<F>;
         run_erased(
             n_chunks, n_threads,
@@ -47,7 +47,7 @@ class Pool {
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
-   private:
+  private:
     using Call = void (*)(const void* context, index chunk);
     struct State;
 
@@ -55,6 +55,7 @@ class Pool {
                     const std::function<void()>* poll);
 
     std::shared_ptr<State> state_;
+    std::atomic<int> limit_{0};  // 0: none
 };
 
 Pool& pool();
