@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.problem import Floats, Indices, Problem
+
+ROUNDING = 1e-12
+"""A sum that is off by less, relative to its terms, is off by rounding only."""
 
 
 def balance(
@@ -13,43 +18,46 @@ def balance(
 ) -> tuple[float, Floats]:
     """The rho for which x(rho) = clip((center - rho) * slope, lower, upper) sums to ``total``.
 
-    The sum falls as rho grows; bisection, then one exact step on the linear piece that is left.
+    The sum is piecewise linear in rho and falls: bisection over its kinks, then one exact step.
+    Variable i leaves its upper end at ``leave[i]`` and arrives at its lower end at ``arrive[i]``.
     """
+    with np.errstate(over="ignore"):
+        leave, arrive = center - upper / slope, center - lower / slope
 
     def x(rho: float) -> Floats:
-        return np.clip((center - rho) * slope, lower, upper)
+        inside = np.clip((center - rho) * slope, lower, upper)
+        return np.where(rho <= leave, upper, np.where(rho >= arrive, lower, inside))
 
-    with np.errstate(invalid="ignore", over="ignore"):
-        ends = np.concatenate([center - lower / slope, center - upper / slope, center])
-    ends = ends[np.isfinite(ends)]
-    reach = 1.0 + abs(total) / float(slope.max(initial=1e-300))
-    low, high = float(ends.min()) - reach, float(ends.max()) + reach
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        if x(middle).sum() > total:
-            low = middle
-        else:
-            high = middle
-    rho = (low + high) / 2
-    point = x(rho)
-    free = (point > lower) & (point < upper)
-    if free.any():
-        step = (point.sum() - total) / slope[free].sum()
-        rho, point = rho + float(step), x(rho + float(step))
-    return rho, point
+    kinks = np.unique(np.concatenate([leave, arrive]))
+    kinks = kinks[np.isfinite(kinks)]
+    piece = bisect_right(kinks, -total, key=lambda rho: -x(rho).sum())
+    left, right = np.concatenate([[-np.inf], kinks, [np.inf]])[piece : piece + 2]
+    rho = left if np.isfinite(left) else right if np.isfinite(right) else 0.0
+    free = slope[(leave <= left) & (arrive >= right)].sum()
+    if free > 0:
+        rho = np.clip(rho + (x(rho).sum() - total) / free, left, right)
+    return float(rho), x(rho)
 
 
 def project(problem: Problem, coefficients: ArrayLike) -> Floats:
-    """The feasible point nearest to ``coefficients``."""
-    c = np.clip(np.asarray(coefficients, dtype=np.float64), problem.lower, problem.upper)
+    """The feasible point nearest to ``coefficients``.
+
+    A sum that misses its target by no more than rounding is settled on one variable: shifting all
+    of them by a hair would lift every one from its bound.
+    """
+    wish = np.asarray(coefficients, dtype=np.float64)
+    if wish.shape != problem.linear.shape or not np.all(np.isfinite(wish)):
+        raise ValueError(f"start must hold {len(problem)} finite numbers, one for each variable.")
+    c = np.clip(wish, problem.lower, problem.upper)
     for g, members in enumerate(problem.groups()):
-        target = problem.target[g]
-        if c[members].sum() != target:
-            lower, upper = problem.lower[members], problem.upper[members]
-            _, c[members] = balance(c[members], np.ones(len(members)), lower, upper, target)
-            _settle(c, members, problem, target)
+        if c[members].sum() == problem.target[g]:
+            continue
+        lower, upper, target = _sides(problem, members, problem.target[g])
+        x = wish[members]
+        for _ in range(2):  # the second time when large numbers have cancelled in the first
+            if _misses(np.clip(x, lower, upper), target):
+                _, x = balance(x, np.ones(len(x)), lower, upper, target)
+        c[members] = _settle(np.clip(x, lower, upper), lower, upper, target)
     return c
 
 
@@ -60,19 +68,38 @@ def feasible_start(problem: Problem) -> Floats:
     """
     c = np.clip(np.zeros(len(problem)), problem.lower, problem.upper)
     for g, members in enumerate(problem.groups()):
-        target = problem.target[g]
-        if target != 0:
-            sign = np.sign(target)
-            room = problem.upper[members] if sign > 0 else -problem.lower[members]
-            before = np.cumsum(room) - room
-            c[members] = sign * np.clip(abs(target) - before, 0, room)
-            _settle(c, members, problem, target)
+        x = c[members]
+        missing = problem.target[g] - x.sum()
+        if missing == 0:
+            continue
+        lower, upper, target = _sides(problem, members, problem.target[g])
+        room = upper - x if missing > 0 else x - lower
+        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+        x += np.sign(missing) * np.clip(abs(missing) - before, 0, room)
+        c[members] = _settle(x, lower, upper, target)
     return c
 
 
-def _settle(c: Floats, members: Indices, problem: Problem, target: float) -> None:
+def _sides(problem: Problem, members: Indices, target: float) -> tuple[Floats, Floats, float]:
+    """The box of a group, which must be able to meet the group's target."""
+    lower, upper = problem.lower[members], problem.upper[members]
+    least, most = float(lower.sum()), float(upper.sum())
+    slack = ROUNDING * (1 + len(members)) * abs(target)
+    if not least - slack <= target <= most + slack:
+        raise ValueError(
+            f"No point is feasible: the sum of a group must be {target:g}, "
+            f"and its bounds allow {least:g} to {most:g}."
+        )
+    return lower, upper, target
+
+
+def _misses(x: Floats, target: float) -> bool:
+    """Whether x sums to something else than the target, by more than rounding explains."""
+    return bool(abs(x.sum() - target) > ROUNDING * (np.abs(x).sum() + abs(target)))
+
+
+def _settle(x: Floats, lower: Floats, upper: Floats, target: float) -> Floats:
     """Put the last rounding error of a sum on the coefficient that has the most room for it."""
-    error = target - c[members].sum()
-    room = np.minimum(c - problem.lower, problem.upper - c)[members]
-    i = members[np.argmax(room)]
-    c[i] = np.clip(c[i] + error, problem.lower[i], problem.upper[i])
+    i = np.argmax(np.minimum(x - lower, upper - x))
+    x[i] = np.clip(x[i] + (target - x.sum()), lower[i], upper[i])
+    return x
