@@ -6,7 +6,7 @@ letters).  For C-SVC, the squared hinge and least squares it equals the primal-d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,22 +43,30 @@ class Certificate:
     rho_interval: Floats
     certificate_rho: Floats
 
+    def without_gap(self) -> Certificate:
+        """The same where convexity, or part of the gradient, is missing: nothing is bounded."""
+        return replace(self, gap=np.inf)
+
 
 def certify(problem: Problem, coefficients: Floats, gradient: Floats) -> Certificate:
     """Violation, multipliers and duality gap of a feasible point, from its gradient alone."""
-    interval, single = _kkt_interval(problem, coefficients, gradient)
-    crossing = interval[:, 0] - interval[:, 1]
-    violation = max(float(crossing.max(initial=0.0)), single, 0.0)
-    objective = problem.objective(coefficients, gradient)
-    rho = _model_rho(problem, coefficients, gradient, interval)
-    if problem.is_unbounded:
-        with np.errstate(invalid="ignore"):
-            middle = interval.mean(axis=1)
-        certificate_rho = np.where(np.isfinite(middle), middle, rho)
-        gap = _hard_gap(problem, coefficients, gradient, certificate_rho, objective)
-    else:
-        gap, certificate_rho = _gap(problem, coefficients, gradient)
-    return Certificate(objective, gap, violation, rho, interval, certificate_rho)
+    interval, _ = _kkt_interval(problem, coefficients, gradient)
+    bound = _hard_gap if problem.is_unbounded else _gap
+    gap, certificate_rho = bound(problem, coefficients, gradient)
+    return Certificate(
+        objective=problem.objective(coefficients, gradient),
+        gap=gap,
+        violation=largest_violation(problem, coefficients, gradient),
+        rho=_model_rho(problem, coefficients, gradient, interval),
+        rho_interval=interval,
+        certificate_rho=certificate_rho,
+    )
+
+
+def largest_violation(problem: Problem, c: Floats, G: Floats) -> float:
+    """The violation alone, without the price of a gap."""
+    interval, single = _kkt_interval(problem, c, G)
+    return max(float((interval[:, 0] - interval[:, 1]).max(initial=0.0)), single)
 
 
 def _kkt_interval(problem: Problem, c: Floats, G: Floats) -> tuple[Floats, float]:
@@ -110,16 +118,25 @@ def _gap(problem: Problem, c: Floats, G: Floats) -> tuple[float, Floats]:
                 rho[g], _ = balance(G[members], 1 / ridge, low, high, excess)
         else:
             rho = _weighted_quantiles(problem, G)
+    return _gap_at(problem, c, G, rho), rho
+
+
+def _gap_at(problem: Problem, c: Floats, G: Floats, rho: Floats) -> float:
+    """The sum that ``_gap`` minimises, at one rho."""
     grouped = problem.group >= 0
-    slope = G.copy()
-    slope[grouped] -= rho[problem.group[grouped]]
+    slope = _slope(problem, G, rho)
     low, high = c - problem.upper, c - problem.lower
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.where(problem.ridge > 0, slope / problem.ridge, np.sign(slope) * np.inf)
     move = np.where(slope == 0, 0.0, np.clip(inner, low, high))
     gain = slope * move - problem.ridge * move**2 / 2
     sums = np.bincount(problem.group[grouped], weights=c[grouped], minlength=len(rho))
-    return max(0.0, float(gain.sum() + rho @ (sums - problem.target))), rho
+    return max(0.0, float(gain.sum() + rho @ (sums - problem.target)))
+
+
+def _slope(problem: Problem, G: Floats, rho: Floats) -> Floats:
+    """G - rho of the variable's group; an ungrouped variable has rho = 0."""
+    return G - np.append(rho, 0.0)[problem.group]
 
 
 def _weighted_quantiles(problem: Problem, G: Floats) -> Floats:
@@ -139,21 +156,59 @@ def _weighted_quantiles(problem: Problem, G: Floats) -> Floats:
     return G[order[np.clip(np.searchsorted(below, wanted), first, last)]]
 
 
-def _hard_gap(problem: Problem, c: Floats, G: Floats, rho: Floats, objective: float) -> float:
+def _hard_gap(problem: Problem, c: Floats, G: Floats) -> tuple[float, Floats]:
     """The gap where the box has no far side (C = inf).
 
-    Let v be the worst violation of the constraints at rho.  A separator that keeps a margin of
-    1 - v becomes feasible when it is divided by that margin; its primal value is then
-    |w|^2 / (2 (1 - v)^2).  A tube is feasible once epsilon has grown by v, which costs v sum|c|.
+    There the primal has constraints instead of a loss; let v be the worst violation of one.  A
+    separator whose constraints ask for a margin mu keeps mu - v of it, and becomes feasible when it
+    is divided by (1 - v / mu): its primal value is then |w|^2 / (2 (1 - v / mu)^2).  A tube is
+    feasible once epsilon has grown by v, which costs v sum|c|; that is an estimate near the
+    optimum, and no claim is made before v is a hundredth of what the zero function violates.
+    Without a violation the general formula holds.
     """
-    grouped = problem.group >= 0
-    slack = G.copy()
-    slack[grouped] -= rho[problem.group[grouped]]
-    outward = np.where(np.isinf(problem.upper), 1.0, -1.0)
-    worst = max(0.0, float((-outward * slack).max(initial=0.0)))
+    rho, worst = _far_sides(problem, G)
+    margin = _margin(problem)
     norm2 = float(c @ (G - problem.linear))
-    if np.all(problem.linear == -outward):
-        primal = norm2 / (2 * (1 - worst) ** 2) if worst < 1 else np.inf
-    else:
+    all_hard = np.all(np.isinf(problem.upper - problem.lower))
+    if margin == 0 and worst <= 0:
+        return _gap_at(problem, c, G, rho), rho
+    primal = np.inf
+    if margin > 0 and worst < margin:
+        primal = norm2 / (2 * (1 - worst / margin) ** 2)
+    elif margin == 0 and all_hard and worst <= _far_sides(problem, problem.linear)[1] / 100:
         primal = norm2 / 2 + worst * float(np.abs(c).sum())
-    return max(0.0, primal + objective)
+    return max(0.0, primal + problem.objective(c, G)), rho
+
+
+def _far_sides(problem: Problem, G: Floats) -> tuple[Floats, float]:
+    """The rho that violates G >= rho (no upper bound) and G <= rho (no lower bound) least, and the
+    worst violation that is left; negative when there is room.
+    """
+    n_groups = len(problem.target)
+    rises, falls = np.isinf(problem.upper), np.isinf(problem.lower)
+    ends = np.tile([-np.inf, np.inf], (n_groups + 1, 1))  # the last for the ungrouped
+    np.maximum.at(ends[:, 0], problem.group[falls], G[falls])
+    np.minimum.at(ends[:, 1], problem.group[rises], G[rises])
+    low, high = ends[:n_groups].T
+    rho = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
+    both = np.isfinite(low) & np.isfinite(high)
+    rho[both] = (low[both] + high[both]) / 2
+    slope = _slope(problem, G, rho)
+    worst = np.concatenate([-slope[rises], slope[falls]]).max()
+    return rho, float(worst)
+
+
+def _margin(problem: Problem) -> float:
+    """The mu by which every constraint asks f to be on its side of a threshold, so that f can be
+    rescaled: p is the group's middle, less mu for a coefficient without upper bound, plus mu for
+    one without lower bound.  0 where the constraints have another form.
+    """
+    rises, falls = np.isinf(problem.upper), np.isinf(problem.lower)
+    if problem.target.any() or not np.all(rises ^ falls):
+        return 0.0
+    ends = np.tile([np.inf, -np.inf], (len(problem.target), 1))
+    grouped = problem.group >= 0
+    np.minimum.at(ends[:, 0], problem.group[grouped], problem.linear[grouped])
+    np.maximum.at(ends[:, 1], problem.group[grouped], problem.linear[grouped])
+    margins = np.where(rises, -1.0, 1.0) * _slope(problem, problem.linear, ends.mean(axis=1))
+    return float(margins[0]) if np.all(margins == margins[0]) else 0.0

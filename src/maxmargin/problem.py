@@ -23,7 +23,7 @@ Rows of weight zero have no place in a problem; estimators drop them first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -93,6 +93,36 @@ class Problem:
         order = np.argsort(self.group, kind="stable")
         ends = np.searchsorted(self.group[order], np.arange(len(self.target) + 1))
         return [order[a:b] for a, b in pairwise(ends)]
+
+    def only(self, variables: Indices) -> tuple[Problem, Indices]:
+        """These variables, and the items that they stand for, which are numbered anew.
+
+        Boxes, groups and the linear term stay as they are: what the other variables contribute is
+        for the caller to say.
+        """
+        ends = [self.item] if self.minus is None else [self.item, self.minus]
+        both = np.concatenate([end[variables] for end in ends])
+        used, place = np.unique(both, return_inverse=True)
+        place = place.reshape(-1, len(variables))
+        part = replace(
+            self,
+            linear=self.linear[variables],
+            lower=self.lower[variables],
+            upper=self.upper[variables],
+            ridge=self.ridge[variables],
+            group=self.group[variables],
+            channel=self.channel[variables],
+            item=place[0],
+            minus=None if self.minus is None else place[1],
+            n_items=len(used),
+        )
+        return part, used
+
+    def hessian(self, K: Floats) -> Floats:
+        """H = D K D' + diag(ridge), where variables of different channels do not meet."""
+        rows = K[self.item] if self.minus is None else K[self.item] - K[self.minus]
+        Q = rows[:, self.item] if self.minus is None else rows[:, self.item] - rows[:, self.minus]
+        return np.where(self.channel[:, None] == self.channel, Q, 0.0) + np.diag(self.ridge)
 
     def spread(self, coefficients: Floats) -> Floats:
         """D'c: the coefficient of each item in each channel, shape (n_items, n_channels)."""
@@ -342,12 +372,11 @@ def crammer_singer(
     """
     labels = np.asarray(labels, dtype=np.int64)
     n = len(labels)
-    right = (labels[:, None] == np.arange(n_classes)).astype(np.float64)
-    size = C * _weights(sample_weight, n)[:, None]
+    right = (labels[:, None] == np.arange(n_classes)).ravel()
+    size = np.repeat(C * _weights(sample_weight, n), n_classes)
     return _problem(
-        (1 - right).ravel(),
-        ((right - 1) * size).ravel(),
-        (right * size).ravel(),
+        np.where(right, 0.0, 1.0),
+        *_toward(np.where(right, 1.0, -1.0), size),
         target=np.zeros(n),
         group=np.repeat(np.arange(n), n_classes),
         channel=np.tile(np.arange(n_classes), n),
