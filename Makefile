@@ -85,7 +85,7 @@ test-cpp: $(FOR_TEST)
 	    -DMAXMARGIN_SANITIZE=address,undefined -DMAXMARGIN_WERROR=$(WERROR) \
 	    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g" >/dev/null
 	$(BIN)/cmake --build build/tests
-	$(BIN)/ctest --test-dir build/tests --output-on-failure
+	$(BIN)/ctest --test-dir build/tests --output-on-failure --no-tests=error
 
 test-python: $(FOR_TEST)
 	$(BIN)/pytest
