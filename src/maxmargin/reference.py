@@ -14,15 +14,17 @@ c_i + t.  The objective is a parabola in t whose vertex, cut to the box, is the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import strategies
-from maxmargin.certificate import certify
+from maxmargin.certificate import certify, largest_violation
 from maxmargin.feasible import balance, feasible_start, project
 from maxmargin.problem import Floats, Indices, Problem
+from maxmargin.projected_gradient import arrive, direction, worst
 from maxmargin.solution import Accuracy, Outcome, Solution, solution
 
 Move = tuple[Any, Any]
@@ -37,7 +39,7 @@ class State:
 
     def __init__(self, problem: Problem, K: Floats, start: Floats):
         self.problem = problem
-        self.H = hessian(problem, K)
+        self.H = problem.hessian(K)
         self.c = start.copy()
         self.G = self.H @ self.c + problem.linear
 
@@ -55,18 +57,7 @@ class State:
         self.G += self.H[:, variables] @ step
 
     def violation(self) -> float:
-        return certify(self.problem, self.c, self.G).violation
-
-
-def hessian(problem: Problem, K: Floats) -> Floats:
-    """H = D K D' + diag(ridge), where variables of different channels do not meet."""
-    plus = K[problem.item]
-    rows = plus if problem.minus is None else plus - K[problem.minus]
-    Q = rows[:, problem.item]
-    if problem.minus is not None:
-        Q = Q - rows[:, problem.minus]
-    same = problem.channel[:, None] == problem.channel
-    return np.where(same, Q, 0.0) + np.diag(problem.ridge)
+        return largest_violation(self.problem, self.c, self.G)
 
 
 # ------------------------------------------------------------------ one step
@@ -227,34 +218,11 @@ def block(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
     inner = STRATEGIES[type(strategies.named(strategy.inner))]
     kept = np.empty(0, dtype=np.int64)
     while (violation := s.violation()) >= tol:
-        chosen = _worst(s, kept, size if not strategy.growing else len(kept) + size)
+        more = worst(s.problem, s.c, s.G, size if strategy.growing else size - len(kept))
+        chosen = np.union1d(kept, more)
         yield from _solve_block(s, chosen, inner, strategy.inner, max(tol / 2, violation / 10), rng)
         busy = chosen[(s.c[chosen] != 0) if strategy.growing else (s.up & s.down)[chosen]]
         kept = busy if strategy.growing else busy[: size // 2]
-
-
-def _worst(s: State, kept: Indices, size: int) -> Indices:
-    """``kept`` and the variables that lead the violation.
-
-    These are, alternately, the smallest G that may grow and the largest that may shrink, of each
-    group.
-    """
-    chosen = dict.fromkeys(kept.tolist())
-    if len(s.problem.target) == 0:
-        ranks = [np.argsort(-np.abs(projected_gradient(s)), kind="stable")]
-    else:
-        ranks = []
-        for members in s.problem.groups():
-            up, down = members[s.up[members]], members[s.down[members]]
-            ranks.append(up[np.argsort(s.G[up], kind="stable")])
-            ranks.append(down[np.argsort(-s.G[down], kind="stable")])
-    for position in range(max(map(len, ranks))):
-        for rank in ranks:
-            if position < len(rank):
-                chosen.setdefault(int(rank[position]))
-        if len(chosen) >= size:
-            break
-    return np.array(sorted(chosen))
 
 
 def _solve_block(
@@ -268,73 +236,39 @@ def _solve_block(
 
 
 class SubState(State):
-    """The chosen variables of a state, all others held fixed."""
+    """The chosen variables of a state; what the fixed ones contribute enters the linear term."""
 
     def __init__(self, whole: State, chosen: Indices):
-        p = whole.problem
-        groups, group = np.unique(p.group[chosen], return_inverse=True)
-        free = groups[0] < 0 if len(groups) else False
-        kept = groups[1:] if free else groups
-        group = group - 1 if free else group
-        c = whole.c[chosen]
-        self.problem = Problem(
-            linear=whole.G[chosen] - whole.H[np.ix_(chosen, chosen)] @ c,
-            lower=p.lower[chosen],
-            upper=p.upper[chosen],
-            item=np.arange(len(chosen)),
-            group=group.astype(np.int64),
-            target=np.bincount(group[group >= 0], weights=c[group >= 0], minlength=len(kept)),
-            ridge=p.ridge[chosen],
-            n_items=len(chosen),
-            channel=p.channel[chosen],
-        )
         self.H = whole.H[np.ix_(chosen, chosen)]
-        self.c = c.copy()
-        self.G = whole.G[chosen].copy()
+        self.c = whole.c[chosen]
+        self.G = whole.G[chosen]
+        part, _ = whole.problem.only(chosen)
+        kept, group = np.unique(part.group, return_inverse=True)
+        ungrouped = int(np.sum(kept < 0))
+        group = group.astype(np.int64) - ungrouped
+        sums = np.bincount(group[group >= 0], self.c[group >= 0], len(kept) - ungrouped)
+        linear = self.G - self.H @ self.c
+        self.problem = replace(part, linear=linear, group=group, target=sums)
 
 
 def gradient(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
-    """Projected gradient: c + d with d = project(c - step G) - c, and an exact line search on d.
+    """Projected gradient: c + t d with d = project(c - step G) - c and an exact line search.
 
-    The step length is Barzilai and Borwein's (Birgin, Martinez and Raydan 2000): the inverse of
-    the curvature met by the last move.
+    The length of the step is the inverse of the curvature that the last move met (Birgin, Martinez
+    and Raydan 2000).
     """
     step = 1 / max(float(np.diag(s.H).max()), CURVATURE_FLOOR)
+    size = strategy.size or len(s.c)
     while s.violation() >= tol:
-        chosen = (
-            np.arange(len(s.c))
-            if strategy.size is None
-            else _worst(s, np.empty(0, dtype=np.int64), strategy.size)
-        )
+        chosen = np.arange(len(s.c)) if size >= len(s.c) else worst(s.problem, s.c, s.G, size)
         part = SubState(s, chosen)
-        d = project_step(part, step)
-        curve = float(d @ part.H @ d)
-        slope = float(part.G @ d)
+        d = direction(part.problem, part.c, part.G, step)
+        curve, slope = float(d @ part.H @ d), float(part.G @ d)
         if slope >= 0:
             return
         t = 1.0 if curve <= 0 else min(1.0, -slope / curve)
-        yield chosen, _snap(part, part.c + t * d)
+        yield chosen, arrive(part.problem, part.c + t * d)
         step = float(d @ d) / max(curve, CURVATURE_FLOOR)
-
-
-def _snap(part: State, values: Floats) -> Floats:
-    """A fraction of a step approaches a bound without ever arriving: the last hair is cut off."""
-    p = part.problem
-    hair = 1e-14 * np.where(np.isfinite(p.upper - p.lower), p.upper - p.lower, np.abs(values))
-    values = np.where(values <= p.lower + hair, p.lower, values)
-    return np.where(values >= p.upper - hair, p.upper, values)
-
-
-def project_step(part: State, step: float) -> Floats:
-    """project(c - step G) - c onto the box and the sums that the point has now."""
-    p = part.problem
-    target = np.clip(part.c - step * part.G, p.lower, p.upper)
-    for g, members in enumerate(p.groups()):
-        center = part.c[members] - step * part.G[members]
-        _, target[members] = balance(
-            center, np.ones(len(members)), p.lower[members], p.upper[members], p.target[g]
-        )
-    return target - part.c
 
 
 def coordinate(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
@@ -420,8 +354,10 @@ def _iterate(
                 return iterations, Outcome.MAX_ITER
             s.apply(variables, values)
             iterations += 1
-        if gap_tol is None or asked.met_by(certify(s.problem, s.c, s.G)) or tol < 1e-14:
+        if asked.met_by(certify(s.problem, s.c, s.G)):
             return iterations, Outcome.CONVERGED
+        if gap_tol is None or tol < 1e-14:
+            return iterations, Outcome.ROUNDING
         tol /= 10  # a smaller violation is the only way to a smaller gap
 
 
@@ -429,7 +365,7 @@ def _equations(problem: Problem, K: Floats) -> State:
     """No box: the optimality conditions are linear equations in c and rho."""
     m, n_groups = len(problem), len(problem.target)
     A = (problem.group == np.arange(n_groups)[:, None]).astype(np.float64)
-    system = np.block([[hessian(problem, K), -A.T], [A, np.zeros((n_groups, n_groups))]])
+    system = np.block([[problem.hessian(K), -A.T], [A, np.zeros((n_groups, n_groups))]])
     c = np.linalg.solve(system, np.concatenate([-problem.linear, problem.target]))[:m]
     return State(problem, K, c)
 
