@@ -5,7 +5,7 @@
 A machine's ``fit`` reads: take the samples, write down the quadratic problems, train::
 
     samples = self._samples(X, y, sample_weight)
-    tasks = [Task(c_svc(y, self.C, samples.weights), samples.items, samples.rows)]
+    tasks = [Task(c_svc(y, self.C, samples.weights), samples)]
     return self._train(samples, tasks, lambda solutions: ...the fitted attributes...)
 
 For the author of a machine
@@ -18,14 +18,14 @@ For the author of a machine
 - ``_expansion(samples, coefficients)`` makes support_, support_vectors_, n_support_ and dual_coef_
   from the coefficients of the kept rows, shape (k, n); ``training.report`` makes objective_,
   dual_gap_, status_, fit_status_ and subproblems_.
-- ``_decisions(X)`` is f(X), shape (n, k); ``_against_support(X)`` gives the kernel products when a
-  machine combines them in another way.
+- ``_decisions(X)`` is f(X), shape (n, k); ``_evaluate(X, combine)`` hands the kernel products of
+  blocks of rows to a machine that combines them in another way.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -33,7 +33,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state, column_or_1d, get_tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -49,6 +49,7 @@ from maxmargin._compat import (
 from maxmargin.exceptions import InconsistentVersionWarning
 from maxmargin.kernels import FromFunction, Linear
 from maxmargin.monitor import session
+from maxmargin.multiclass import Products
 from maxmargin.problem import Floats, Indices
 from maxmargin.solution import Solution
 from maxmargin.strategies import STRATEGIES, Strategy
@@ -57,9 +58,6 @@ from maxmargin.svm.inputs import NOT_FINITE, Samples
 from maxmargin.svm.training import Task
 
 Attributes = dict[str, Any]
-Products = Callable[[Floats, slice], Floats]
-"""(V, part) -> K(X, support vectors[part]) @ V."""
-
 KERNEL_PARAMETERS: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(inputs.KERNELS)), callable],
     "degree": [Interval(Integral, 0, None, closed="left")],
@@ -84,8 +82,8 @@ _support_items: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
 """The support vectors of each model, prepared for its kernel; outside of the models, so that no
 pickle, copy or comparison of theirs meets native objects."""
 
-BLOCK = 1024
-"""Rows of a kernel matrix that are looked at together at prediction."""
+BLOCK = 2048
+"""Rows that are predicted together."""
 
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
@@ -174,7 +172,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             "order": "C",
             "reset": reset,
         }
-        if y is None:
+        if y is None and not (reset and get_tags(self).target_tags.required):
             X = validate_data(self, X, **options)
         else:
             X, _ = validate_data(self, X, y, **options)
@@ -183,7 +181,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _solver_options(self) -> dict[str, Any]:
         """The arguments of ``solve`` that are parameters of the machine."""
         names = ("tol", "gap_tol", "max_iter", "cache_size", "shrinking", "n_jobs")
-        seed = check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1)
+        random = getattr(self, "random_state", None)
+        seed = 0 if random is None else check_random_state(random).randint(2**31 - 1)
         options = {name: getattr(self, name) for name in names}
         return options | {"strategy": self.working_set, "random_state": seed}
 
@@ -241,7 +240,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             support = order[np.isin(order, support)]
         dual_coef = np.ascontiguousarray(coefficients[:, support])
         attributes: Attributes = {
-            "support_": samples.rows[support].astype(np.int32),
+            "support_": samples.rows[support].astype(np.int32, copy=False),
             "n_support_": np.array([len(support)], dtype=np.int32),
             "dual_coef_": _like(samples, dual_coef),
         }
@@ -260,21 +259,30 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _decisions(self, X: Any) -> Floats:
         """f(X) for every row of dual_coef_, shape (n_rows, k)."""
-        products = self._against_support(X)
-        dual_coef = self.dual_coef_
-        if sp.issparse(dual_coef):
-            dual_coef = dual_coef.toarray()
-        return products(np.ascontiguousarray(dual_coef.T), slice(None)) + self.intercept_
+        V = np.ascontiguousarray(dense(self.dual_coef_).T)
+        return self._evaluate(X, lambda products: products(V, slice(None))) + self.intercept_
 
-    def _against_support(self, X: Any) -> Products:
-        """A function (V, part) -> K(X, support vectors[part]) @ V, without K in memory."""
+    def _evaluate(self, X: Any, combine: Callable[[Products], Any]) -> Any:
+        """``combine(products)`` for one block of rows of X after the other, concatenated.
+
+        ``products(V, part)`` is K(block, support vectors[part]) @ V; no more of K is in memory
+        than a tile, and no more of what ``combine`` makes than its result.
+        """
         X = self._checked_for_prediction(X)
         kernel = self._kernel.kernel
-        if inputs.is_precomputed(kernel):
-            return _columns_times(X, self.support_)
         if isinstance(kernel, FromFunction):
-            K = _called(kernel, X, self._support_rows)
-            return _columns_times(K, np.arange(K.shape[1]))
+            X = _called(kernel, X, self._support_rows)
+        n = num_samples(X)
+        return np.concatenate(
+            [combine(self._products(X[block])) for block in blocks(n, BLOCK) or [slice(0, 0)]]
+        )
+
+    def _products(self, X: Any) -> Products:
+        kernel = self._kernel.kernel
+        if inputs.is_precomputed(kernel):
+            return lambda V, part: X[:, self.support_[part]].astype(np.float64) @ V
+        if isinstance(kernel, FromFunction):
+            return lambda V, part: X[:, part] @ V
         left, right = self._kernel.prepare(X), self._support()
         n_support = len(right)
 
@@ -393,18 +401,6 @@ def _like(samples: Samples, dual_coef: Floats) -> Any:
     return container((dual_coef.ravel(), indices, np.arange(k + 1) * n), shape=(k, n))
 
 
-def _columns_times(K: Any, columns: Indices) -> Products:
-    """Products with some columns of a kernel matrix, a block of rows at a time."""
-
-    def products(V: Floats, part: slice) -> Floats:
-        out = np.empty((len(K), V.shape[1]))
-        for block in blocks(len(K), BLOCK):
-            out[block] = K[block][:, columns[part]].astype(np.float64) @ V
-        return out
-
-    return products
-
-
 def _called(kernel: FromFunction, X: Any, support_rows: Any) -> Floats:
     """The values of a Python function for new rows and the support vectors."""
     K = kernel(X, support_rows)
@@ -417,7 +413,11 @@ def _called(kernel: FromFunction, X: Any, support_rows: Any) -> Floats:
     return K
 
 
-def blocks(n: int, size: int) -> Iterator[slice]:
+def dense(matrix: Any) -> Floats:
+    """A matrix as an ordinary array."""
+    return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
+def blocks(n: int, size: int) -> list[slice]:
     """Slices of at most ``size`` rows that cover n."""
-    for begin in range(0, n, size):
-        yield slice(begin, min(begin + size, n))
+    return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]

@@ -30,9 +30,9 @@ class Task:
     Attributes
     ----------
     problem : Problem
-    items : Items
-    rows : array
-        Where the items stand in the data that ``fit`` was given.
+    samples : Samples
+    part : array or None
+        The samples that are the problem's items, None for all.
     classes : tuple
         The labels that it separates, the positive one first; empty where there are none.
     sign : float
@@ -41,10 +41,21 @@ class Task:
     """
 
     problem: Problem
-    items: Any
-    rows: Indices
+    samples: Samples
+    part: Indices | None = None
     classes: tuple[Any, ...] = ()
     sign: float = 1.0
+
+    @property
+    def rows(self) -> Indices:
+        """Where the items stand in the data that ``fit`` was given."""
+        return self.samples.rows if self.part is None else self.samples.rows[self.part]
+
+    @property
+    def items(self) -> Any:
+        """The items: a packed copy of a part is made when it is asked for, and not kept."""
+        items = self.samples.items
+        return items if self.part is None else items.subset(self.part)
 
 
 @dataclass(frozen=True)
