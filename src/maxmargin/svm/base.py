@@ -43,6 +43,7 @@ from maxmargin._compat import (
     Interval,
     Options,
     StrOptions,
+    align_sparse,
     num_samples,
     safe_indexing,
 )
@@ -131,6 +132,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if sp.issparse(X) and inputs.is_precomputed(kernel):
             raise TypeError("Sparse precomputed kernels are not supported.")
         arrays = inputs.takes_arrays(kernel)
+        has_gamma = arrays and isinstance(kernel, str)
         if arrays:
             X = self._validated(X, y, reset=True)
         else:
@@ -148,16 +150,18 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         elif arrays:
             inputs.check_magnitude(X)
         weights, rows = inputs.positive_weights(sample_weight, X)
-        if len(rows) < shape[0]:
-            X, y = safe_indexing(X, rows), None if y is None else y[rows]
-            if inputs.is_precomputed(kernel):
-                X = np.ascontiguousarray(X[:, rows])
-        has_gamma = arrays and isinstance(kernel, str) and not inputs.is_precomputed(kernel)
-        gamma = inputs.gamma_number(self.gamma, X, weights) if has_gamma else 0.0
-        fitted = inputs.as_kernel(kernel, gamma, self.coef0, self.degree).fit(X)
-        return Samples(
-            X, y, weights, rows, tuple(shape), given, fitted, gamma, fitted.prepare(X)
-        )
+        all_kept = len(rows) == shape[0]
+        if inputs.is_precomputed(kernel):
+            gamma, fitted = 0.0, inputs.as_kernel(kernel).fit(X)
+            items = fitted.prepare(X)
+            items = items if all_kept else items.subset(rows)
+        else:
+            X = X if all_kept else safe_indexing(X, rows)
+            gamma = inputs.gamma_number(self.gamma, X, weights) if has_gamma else 0.0
+            fitted = inputs.as_kernel(kernel, gamma, self.coef0, self.degree).fit(X)
+            items = fitted.prepare(X)
+        y = y if all_kept or y is None else y[rows]
+        return Samples(X, y, weights, rows, tuple(shape), given, fitted, gamma, items)
 
     def _validated(self, X: Any, y: Any = None, *, reset: bool) -> Any:
         """X as a C-ordered array or a canonical CSR matrix, float32 or float64; y only checked."""
@@ -176,7 +180,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             X = validate_data(self, X, **options)
         else:
             X, _ = validate_data(self, X, y, **options)
-        return inputs.canonical(X) if sp.issparse(X) else X
+        return inputs.canonical(align_sparse(X)) if sp.issparse(X) else X
 
     def _solver_options(self) -> dict[str, Any]:
         """The arguments of ``solve`` that are parameters of the machine."""
@@ -278,10 +282,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         )
 
     def _products(self, X: Any) -> Products:
-        kernel = self._kernel.kernel
-        if inputs.is_precomputed(kernel):
-            return lambda V, part: X[:, self.support_[part]].astype(np.float64) @ V
-        if isinstance(kernel, FromFunction):
+        if isinstance(self._kernel.kernel, FromFunction):
             return lambda V, part: X[:, part] @ V
         left, right = self._kernel.prepare(X), self._support()
         n_support = len(right)
@@ -297,6 +298,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _support(self) -> Any:
         """The support vectors as items, prepared once per model."""
+        if inputs.is_precomputed(self._kernel.kernel):
+            return self._kernel.select(self.support_)
         vectors = self.support_vectors_
         known = _support_items.get(self)
         if known is None or known[0] is not vectors:
@@ -314,7 +317,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
             )
         if self._sparse and not sp.issparse(X):
-            X = type(self.support_vectors_)(X)
+            X = sp.csr_array(X)
         if inputs.is_precomputed(self._kernel.kernel) and X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
                 f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of "
@@ -348,7 +351,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if not isinstance(self._kernel.kernel, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        coef = self._weights()
+        coef = align_sparse(self._weights())
         (coef.data if sp.issparse(coef) else coef).flags.writeable = False
         return coef
 
@@ -357,8 +360,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        kernel = inputs.as_kernel(self.kernel)
-        tags.input_tags = kernel.__sklearn_tags__().input_tags
+        if not isinstance(self.kernel, str) or self.kernel in inputs.KERNELS:
+            tags.input_tags = inputs.as_kernel(self.kernel).tags
         return tags
 
     # -------------------------------------------------------------- pickles
@@ -396,21 +399,16 @@ def _like(samples: Samples, dual_coef: Floats) -> Any:
     if not samples.sparse:
         return dual_coef
     k, n = dual_coef.shape
-    container = sp.csr_array if isinstance(samples.X, sp.sparray) else sp.csr_matrix
     indices = np.tile(np.arange(n, dtype=np.int32), k)
-    return container((dual_coef.ravel(), indices, np.arange(k + 1) * n), shape=(k, n))
+    table = sp.csr_array((dual_coef.ravel(), indices, np.arange(k + 1) * n), shape=(k, n))
+    return align_sparse(table)
 
 
 def _called(kernel: FromFunction, X: Any, support_rows: Any) -> Floats:
-    """The values of a Python function for new rows and the support vectors."""
-    K = kernel(X, support_rows)
-    wanted = (num_samples(X), num_samples(support_rows))
-    if K.shape != wanted:
-        raise ValueError(
-            f"the kernel function returned an array of shape {K.shape} for {wanted[0]} rows and "
-            f"{wanted[1]} support vectors; it must return one of shape {wanted}."
-        )
-    return K
+    """The values of a Python function, which is called once, for new rows and support vectors."""
+    if num_samples(X) == 0:
+        return np.zeros((0, num_samples(support_rows)))
+    return kernel(X, support_rows)
 
 
 def dense(matrix: Any) -> Floats:

@@ -467,6 +467,11 @@ class NuSVC(KernelClassifier):
         r = (rho_positive - rho_negative) / 2
         uncertain = solution.objective <= solution.gap and r <= solution.violation
         if r <= 0 or uncertain:
+            if solution.objective < -solution.violation:
+                raise ValueError(
+                    f"kernel={self.kernel!r} is not positive semi-definite on these data, and has "
+                    "no margin for nu to choose. Use another kernel or other parameters of it."
+                )
             if solution.converged:
                 raise ValueError(
                     f"nu={self.nu} is too small for these data: the hulls of the classes, reduced "
