@@ -11,6 +11,7 @@ namespace maxmargin {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 // ------------------------------------------------------------------ steps (Platt 1999)
 
@@ -432,7 +433,11 @@ class Group final : public Strategy {
         }
         auto value = [&](std::size_t k, double rho) {
             const index v = move.variables[k];
-            return std::clamp(center[k] - rho, part.lower[v], part.upper[v]);
+            const double c = center[k] - rho;
+            // A bound is a bound, not a hair beside it: what is free decides the multipliers.
+            const double hair = 4 * kEpsilon * (std::abs(center[k]) + std::abs(rho));
+            if (c <= part.lower[v] + hair) return part.lower[v];
+            return c >= part.upper[v] - hair ? part.upper[v] : c;
         };
         auto sum = [&](double rho) {
             double s = 0;

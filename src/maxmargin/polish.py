@@ -14,7 +14,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgWarning, lstsq, solve
+from scipy.linalg import LinAlgWarning, solve
 
 from maxmargin.certificate import certify
 from maxmargin.problem import Floats, Problem
@@ -69,5 +69,5 @@ def _step(
             warnings.simplefilter("error", LinAlgWarning)
             step = solve(system, right, assume_a="sym")
     except (np.linalg.LinAlgError, LinAlgWarning):
-        step = lstsq(system, right)[0]  # duplicates: the smallest of many steps
-    return np.asarray(step)[: len(free)]
+        step, *_ = np.linalg.lstsq(system, right)  # duplicates: the smallest of many steps
+    return np.asarray(step[: len(free)], dtype=np.float64)

@@ -252,9 +252,9 @@ def nu_svc(y: ArrayLike, nu: float = 0.5, sample_weight: ArrayLike | None = None
     )
 
 
-def _twice(n: int) -> dict[str, object]:
+def _twice(n: int) -> Indices:
     """Regression has two variables for an item: above the tube (c >= 0) and below it (c <= 0)."""
-    return {"item": np.tile(np.arange(n), 2), "n_items": n}
+    return np.tile(np.arange(n), 2)
 
 
 def _above_below(n: int) -> Floats:
@@ -277,7 +277,9 @@ def epsilon_svr(
     side = _above_below(n)
     lower, upper = _toward(side, np.tile(C * _weights(sample_weight, n), 2))
     linear = side * epsilon - np.tile(t, 2)
-    return _problem(linear, lower, upper, target=[0.0] if intercept else (), **_twice(n))
+    return _problem(
+        linear, lower, upper, target=[0.0] if intercept else (), item=_twice(n), n_items=n
+    )
 
 
 def squared_epsilon_svr(
@@ -297,7 +299,9 @@ def squared_epsilon_svr(
     ridge = np.tile(1 / (2 * C * _weights(sample_weight, n)), 2)
     linear = side * epsilon - np.tile(t, 2)
     target = [0.0] if intercept else ()
-    return _problem(linear, *_toward(side, np.inf), target=target, ridge=ridge, **_twice(n))
+    return _problem(
+        linear, *_toward(side, np.inf), target=target, ridge=ridge, item=_twice(n), n_items=n
+    )
 
 
 def nu_svr(
@@ -317,7 +321,8 @@ def nu_svr(
         *_toward(_above_below(n), np.tile(weights, 2)),
         target=[half, -half],
         group=np.repeat([0, 1], n),
-        **_twice(n),
+        item=_twice(n),
+        n_items=n,
     )
 
 

@@ -59,12 +59,14 @@ class ProjectedGradient:
     def run(self, tol: float, limit: int, poll: Callable[[], bool]) -> str:
         while self.iterations < limit:
             G = self._gradient()
-            self.violation = certify(self.problem, self.coefficients, G).violation
+            certificate = certify(self.problem, self.coefficients, G)
+            self.violation = certificate.violation
             if self.violation < tol:
                 return "converged"
             if poll():
                 return "stopped"
-            if not self._move(G):
+            # Taking its multiplier off each G changes no slope, only the rounding of the sums.
+            if not self._move(G - np.append(certificate.rho, 0.0)[self.problem.group]):
                 return "rounding"
             self.iterations += 1
         return "limit"
@@ -88,7 +90,7 @@ class ProjectedGradient:
         t = 1.0 if curve <= 0 else min(1.0, -slope / curve)
         self.coefficients = arrive(problem, c + t * d)
         self.scores = self.scores + t * product
-        self._step = float(d @ d) / max(curve, 1e-12)
+        self._step = 1 / max(curve / float(d @ d), 1e-12)
         return True
 
     def _chosen(self, G: Floats) -> Indices:
@@ -99,8 +101,12 @@ class ProjectedGradient:
 
 
 def direction(part: Problem, c: Floats, G: Floats, step: float) -> Floats:
-    """project(c - step G) - c, onto the box and the sums that c has."""
-    center = c - step * G
+    """project(c - step G) - c, onto the box and the sums that c has.
+
+    A step that leaves the box far behind, as where there is no curvature, would only lose digits.
+    """
+    far = 1e6 * float((part.upper - part.lower).max(initial=0.0))
+    center = c - min(step, far / max(float(np.abs(G).max(initial=0.0)), 1e-300)) * G
     target = np.clip(center, part.lower, part.upper)
     for g in np.unique(part.group[part.group >= 0]):
         members = np.flatnonzero(part.group == g)
@@ -111,9 +117,11 @@ def direction(part: Problem, c: Floats, G: Floats, step: float) -> Floats:
 
 
 def arrive(problem: Problem, c: Floats) -> Floats:
-    """A fraction of a step approaches a bound without ever arriving: the last hair is cut off."""
-    width = problem.upper - problem.lower
-    hair = 1e-14 * np.where(np.isfinite(width), width, np.abs(c))
+    """A fraction of a step approaches a bound without ever arriving: the last hair is cut off.
+
+    A hair is what rounding of the largest coefficient hides: the sums do not notice.
+    """
+    hair = 1e-14 * np.minimum(problem.upper - problem.lower, np.abs(c).max(initial=0.0))
     c = np.where(c <= problem.lower + hair, problem.lower, c)
     return np.where(c >= problem.upper - hair, problem.upper, c)
 

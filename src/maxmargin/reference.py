@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin import strategies
 from maxmargin.certificate import certify, largest_violation
-from maxmargin.feasible import balance, feasible_start, project
+from maxmargin.feasible import feasible_start, project
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.projected_gradient import arrive, direction, worst
 from maxmargin.solution import Accuracy, Outcome, Solution, solution
@@ -160,7 +160,7 @@ def random_partner(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Mo
     """
     while True:
         moved = False
-        for i in rng.permutation(len(s.c)):
+        for i in rng.permutation(len(s.c)).tolist():
             if s.problem.group[i] < 0:
                 if abs(projected_gradient(s)[i]) >= tol:
                     yield single_step(s, i)
@@ -189,7 +189,7 @@ def platt(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
     while True:
         moved = False
         free = s.up & s.down
-        for i in range(len(s.c)) if everything else np.flatnonzero(free):
+        for i in range(len(s.c)) if everything else np.flatnonzero(free).tolist():
             if s.problem.group[i] < 0:
                 if abs(projected_gradient(s)[i]) >= tol:
                     yield single_step(s, i)
@@ -268,13 +268,13 @@ def gradient(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
             return
         t = 1.0 if curve <= 0 else min(1.0, -slope / curve)
         yield chosen, arrive(part.problem, part.c + t * d)
-        step = float(d @ d) / max(curve, CURVATURE_FLOOR)
+        step = 1 / max(curve / float(d @ d), CURVATURE_FLOOR)
 
 
 def coordinate(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
     """Hsieh et al. 2008, algorithm 1: all coordinates in random order, until none violates."""
     while np.abs(projected_gradient(s)).max(initial=0.0) >= tol:
-        for i in rng.permutation(len(s.c)):
+        for i in rng.permutation(len(s.c)).tolist():
             if projected_gradient(s)[i] != 0:
                 yield single_step(s, i)
 
@@ -290,11 +290,10 @@ def group(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
         high = np.where(s.down, s.G, -np.inf)
         low = np.where(s.up, s.G, np.inf)
         g = int(np.argmax([high[members].max() - low[members].min() for members in groups]))
-        members, p = groups[g], s.problem
-        curvature = max(s.H[members[0], members[0]], CURVATURE_FLOOR)
-        center = s.c[members] - s.G[members] / curvature
-        ones = np.ones(len(members))
-        yield members, balance(center, ones, p.lower[members], p.upper[members], p.target[g])[1]
+        members = groups[g]
+        step = 1 / max(s.H[members[0], members[0]], CURVATURE_FLOOR)
+        part = SubState(s, members)
+        yield members, part.c + direction(part.problem, part.c, part.G, step)
 
 
 STRATEGIES: dict[type, Callable[..., Iterator[Move]]] = {
@@ -366,8 +365,8 @@ def _equations(problem: Problem, K: Floats) -> State:
     m, n_groups = len(problem), len(problem.target)
     A = (problem.group == np.arange(n_groups)[:, None]).astype(np.float64)
     system = np.block([[problem.hessian(K), -A.T], [A, np.zeros((n_groups, n_groups))]])
-    c = np.linalg.solve(system, np.concatenate([-problem.linear, problem.target]))[:m]
-    return State(problem, K, c)
+    answer = np.linalg.solve(system, np.concatenate([-problem.linear, problem.target]))
+    return State(problem, K, np.asarray(answer[:m], dtype=np.float64))
 
 
 def _gram(items: Any) -> Floats:

@@ -37,16 +37,26 @@ SEPARABLE = 1e-6
 class Engine(Protocol):
     """What a solver offers: the native one, and the projected gradient in NumPy."""
 
-    coefficients: Floats
-    scores: Floats
-    iterations: int
-    violation: float
-    objective: float
-    active: int
-    hits: int
-    travel: float
-    complete: bool
-    negative_curvature: bool
+    @property
+    def coefficients(self) -> Floats: ...
+    @property
+    def scores(self) -> Floats: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def violation(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def active(self) -> int: ...
+    @property
+    def hits(self) -> int: ...
+    @property
+    def travel(self) -> float: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def negative_curvature(self) -> bool: ...
 
     def run(self, tol: float, limit: int, poll: Callable[[], bool]) -> str:
         """Go on; return 'converged', 'rounding', 'limit' or 'stopped'."""
