@@ -5,6 +5,7 @@ import pytest
 
 from maxmargin import direct, reference
 from maxmargin.direct import solve_least_squares
+from maxmargin.kernels import RBF
 from maxmargin.monitor import Monitor
 from maxmargin.problem import c_svc, least_squares
 from maxmargin.solution import Outcome
@@ -88,6 +89,19 @@ def test_conjugate_gradients_go_on_from_a_start(data):
     assert warm[0].iterations == 0
 
 
+@pytest.mark.parametrize("memory", ROUTES.values(), ids=ROUTES)
+def test_single_precision_data_have_exact_kernels(memory):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(N, 3)).astype(np.float32), rng.normal(size=N)
+    single, double = (RBF(gamma=0.3).fit(X).prepare(X, dtype) for dtype in ("f4", "f8"))
+    a, b = (
+        solve_least_squares([least_squares(y, C=1e4)], items, tol=1e-9, memory=memory)[0]
+        for items in (single, double)
+    )
+    assert a.iterations == b.iterations
+    np.testing.assert_array_equal(a.coefficients, b.coefficients)
+
+
 def test_a_gap_can_be_asked_for(data):
     K, Y, _ = data
     for memory in ROUTES.values():
@@ -126,19 +140,24 @@ def test_a_listener_can_stop_it(data, memory):
 
 
 class Impatient:
-    """Items whose user presses Ctrl-C at the third product."""
+    """A Gram matrix whose user presses Ctrl-C at the third product."""
+
+    dtype = np.dtype(np.float64)
 
     def __init__(self, K):
         self.K, self.products = K, 0
 
+    def __len__(self):
+        return len(self.K)
+
     def diagonal(self):
         return np.diag(self.K).copy()
 
-    def multiply(self, other, V, n_threads):
-        self.products += 1
+    def tile(self, rows, other, cols):
+        self.products += rows[0] == 0
         if self.products == 3:
             raise KeyboardInterrupt
-        return self.K @ V
+        return self.K[np.ix_(rows, cols)]
 
 
 def test_an_interrupt_leaves_the_model_as_it_stands(data):

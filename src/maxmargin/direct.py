@@ -34,6 +34,7 @@ from scipy.linalg import eigh, solve_triangular
 from threadpoolctl import threadpool_limits
 
 from maxmargin.certificate import Certificate, certify
+from maxmargin.kernels import native
 from maxmargin.problem import Floats, Problem
 from maxmargin.solution import Accuracy, Outcome, Solution, solution
 
@@ -130,7 +131,7 @@ class System:
                     "ridge, all with or all without an intercept."
                 )
         self.problems = problems
-        self.items = items
+        self.items: Any = native(items)
         self.n_threads = n_threads
         self.ridge = first.ridge[:, None]
         self.tied = len(first.target) > 0
@@ -142,25 +143,21 @@ class System:
 
     def kernel(self, V: Floats) -> Floats:
         """K V."""
-        if isinstance(self.items, np.ndarray):
-            return self.items @ V
-        return self.items.multiply(self.items, V, self.n_threads)
+        return self.items.multiply(self.items, np.ascontiguousarray(V), self.n_threads)
 
-    def tile(self, rows: slice, columns: slice) -> Floats:
-        """A tile of A, as a new array."""
-        if isinstance(self.items, np.ndarray):
-            A = np.array(self.items[rows, columns], dtype=np.float64)
-        else:
-            everything = np.arange(len(self))
-            A = self.items.tile(everything[rows], self.items, everything[columns])
-        if rows == columns:
-            A[np.diag_indices(len(A))] += self.ridge[rows, 0]
+    def columns(self, begin: int, end: int) -> Floats:
+        """The columns begin .. end of A from the diagonal down, as a new array."""
+        rows, columns = np.arange(begin, len(self)), np.arange(begin, end)
+        if self.items.dtype == np.float64:
+            A = self.items.tile(rows, self.items, columns, self.n_threads)
+        else:  # a tile would be rounded to float32
+            left, right = self.items.subset(rows), self.items.subset(columns)
+            A = left.multiply(right, np.eye(end - begin), self.n_threads)
+        A[np.diag_indices(end - begin)] += self.ridge[begin:end, 0]
         return A
 
     def diagonal(self) -> Floats:
         """The diagonal of A."""
-        if isinstance(self.items, np.ndarray):
-            return np.diag(self.items) + self.ridge[:, 0]
         return self.items.diagonal() + self.ridge[:, 0]
 
     def start(self, starts: Sequence[ArrayLike] | None) -> State:
@@ -276,26 +273,25 @@ class Cholesky:
         self.blocks = [slice(a, b) for a, b in pairwise(ends)]
         self.panels = [np.empty((b - a, b)) for a, b in pairwise(ends)]
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
-            for j, columns in enumerate(self.blocks):
-                self._fill(system, j, j)
-                diagonal = self.panels[j][:, columns]
-                diagonal[:] = np.linalg.cholesky(diagonal)
+            for j in range(len(self.blocks)):
+                self._next_column(j, system, pool, check)
 
-                def below(i: int, j: int = j, columns: slice = columns) -> None:
-                    self._fill(system, i, j)
-                    tile = self.panels[i][:, columns]
-                    tile[:] = solve_triangular(self.panels[j][:, columns], tile.T, lower=True).T
+    def _next_column(
+        self, j: int, system: System, pool: ThreadPoolExecutor, check: Callable[[], None]
+    ) -> None:
+        begin, end = self.blocks[j].start, self.blocks[j].stop
+        A = system.columns(begin, end)
+        left = self.panels[j][:, :begin]
+        L_jj = np.linalg.cholesky(A[: end - begin] - left @ left.T)
+        self.panels[j][:, begin:] = L_jj
 
-                for _ in pool.map(below, range(j + 1, len(self.blocks))):
-                    check()
+        def below(i: int) -> None:
+            rows = slice(self.blocks[i].start - begin, self.blocks[i].stop - begin)
+            rest = A[rows] - self.panels[i][:, :begin] @ left.T
+            self.panels[i][:, begin:end] = solve_triangular(L_jj, rest.T, lower=True).T
 
-    def _fill(self, system: System, i: int, j: int) -> None:
-        """A_ij - L_i,:j L_j,:j'."""
-        rows, columns = self.blocks[i], self.blocks[j]
-        left = slice(0, columns.start)
-        tile = system.tile(rows, columns)
-        tile -= self.panels[i][:, left] @ self.panels[j][:, left].T
-        self.panels[i][:, columns] = tile
+        for _ in pool.map(below, range(j + 1, len(self.blocks))):
+            check()
 
     def apply(self, B: Floats) -> Iterator[tuple[Floats, Floats]]:
         D = np.array(B)
@@ -317,8 +313,7 @@ class Spectral:
     """
 
     def __init__(self, system: System):
-        everything = slice(0, len(system))
-        values, self.vectors = eigh(system.tile(everything, everything), overwrite_a=True)
+        values, self.vectors = eigh(system.columns(0, len(system)), overwrite_a=True)
         rounding = len(values) * np.finfo(float).eps * np.abs(values).max()
         self.convex = bool(values[0] > -rounding)
         self.values = np.where(np.abs(values) < rounding, rounding, values)
