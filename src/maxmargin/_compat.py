@@ -155,7 +155,6 @@ from sklearn.utils.validation import (  # noqa: E402, F401
 )
 from sklearn.utils.validation import _num_samples as num_samples  # noqa: E402, F401
 
-
 # --- Threads (sklearn.utils._openmp_helpers; joblib's active backend) -----------------------------
 
 
