@@ -320,18 +320,27 @@ void bind_items(nb::module_& m) {
     nb::class_<Items>(m, "Items",
                       "A data set made ready for a kernel; see maxmargin.kernels.Items.")
         .def("__len__", &Items::size)
-        .def_prop_ro("dtype", &dtype, "The type of the data, and of tiles.")
+        .def_prop_ro("dtype", &dtype, nb::sig("def dtype(self) -> numpy.dtype"),
+                     "The type of the data, and of tiles.")
         .def("tile", &tile, "rows"_a.none(), "other"_a, "cols"_a.none() = nb::none(),
-             "n_jobs"_a.none() = 1, "The kernel between these rows and those columns of `other`.")
-        .def("diagonal", &diagonal, "The kernel between each item and itself.")
+             "n_jobs"_a.none() = nb::none(),
+             nb::sig("def tile(self, rows: numpy.ndarray | None, other: Items, "
+                     "cols: numpy.ndarray | None = None, n_jobs: int | None = None) "
+                     "-> numpy.ndarray"),
+             "The kernel between these rows and those columns of `other`.")
+        .def("diagonal", &diagonal, nb::sig("def diagonal(self) -> numpy.ndarray"),
+             "The kernel between each item and itself.")
         .def("multiply", &multiply_items, "other"_a, "V"_a, "n_jobs"_a.none() = nb::none(),
+             nb::sig("def multiply(self, other: Items, V: numpy.ndarray, "
+                     "n_jobs: int | None = None) -> numpy.ndarray"),
              "K(self, other) @ V, without holding K.")
         .def(
             "subset",
             [](const Items& items, const Indices& rows) {
                 return std::shared_ptr<Items>(items.subset(checked(rows, items.size(), "rows")));
             },
-            "rows"_a, "A packed copy of these rows.");
+            "rows"_a, nb::sig("def subset(self, rows: numpy.ndarray) -> Items"),
+            "A packed copy of these rows.");
 
     m.def("dense_items", &make_dense<float>, "kernel"_a, "X"_a.noconvert());
     m.def("dense_items", &make_dense<double>, "kernel"_a, "X"_a.noconvert());

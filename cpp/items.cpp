@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <new>
 #include <numeric>
@@ -139,19 +140,23 @@ class VectorItems : public Items {
     }
 
   protected:
-    // Finishes the construction, once the derived class has its data in place.
-    template <class Side>
+    // Finishes the construction, once the derived class has its data (of type T) in place.
+    template <class T, class Side>
     void set_norms(const Side& side) {
         norms_.assign(static_cast<std::size_t>(round_up(size_, panel_width)), 0.0);
         const TileFunctions<Side>& functions = tiles();
         functions.norms(side, norms_.data());
-        // Well below the largest double, so that no kernel's formula makes infinity from it.
+
+        // Tiles of type T hold k(x, x), and sums of two norms stay finite.
+        std::vector<double> k(norms_.size());
+        tiles().diagonal(kernel_, norms_.data(), size_, k.data());
+        const double largest = std::numeric_limits<T>::max();
         for (index i = 0; i < size_; ++i)
-            if (!(norms_[static_cast<std::size_t>(i)] <= 1e307))
+            if (!(norms_[i] <= 1e307 && std::abs(k[i]) <= largest))
                 throw std::invalid_argument(
-                    "X: the squared length of row " + std::to_string(i) +
-                    " overflows (or is not a number); scale the features, for instance with "
-                    "StandardScaler, and remove NaN and infinity");
+                    "X: row " + std::to_string(i) +
+                    " is too long for this kernel, or holds NaN or infinity: its product with "
+                    "itself overflows. Scale the features, for instance with StandardScaler");
     }
 
     const Kernel& kernel() const { return kernel_; }
@@ -200,7 +205,7 @@ class DenseItems final : public VectorItems {
             T* lane = packed_.data() + i / panel_width * panel_width * d + i % panel_width;
             for (index f = 0; f < d; ++f) lane[f * panel_width] = row[f];
         }
-        set_norms(panels());
+        set_norms<T>(panels());
     }
 
     std::unique_ptr<Items> subset(std::span<const index> rows) const override {
@@ -252,7 +257,7 @@ class CsrItems final : public VectorItems {
   public:
     CsrItems(const Kernel& kernel, Csr<T, I> data, std::shared_ptr<const void> owner)
         : VectorItems(kernel, data.rows, data.columns), data_(data), owner_(std::move(owner)) {
-        set_norms(data_);
+        set_norms<T>(data_);
     }
 
     std::unique_ptr<Items> subset(std::span<const index> rows) const override {

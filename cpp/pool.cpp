@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <system_error>
@@ -141,15 +142,15 @@ Pool::~Pool() {
 
 int Pool::limit() const {
     const int n = limit_.load();
-    return n > 0 ? n : processors();
+    return n > 0 ? n : std::numeric_limits<int>::max();
 }
 
 void Pool::set_limit(int n) { limit_.store(n >= 1 && n != processors() ? n : 0); }
 
 void Pool::run_erased(index n_chunks, int n_threads, Call call, const void* context,
                       const std::function<void()>* poll) {
-    if (const int most = limit_.load(); most > 0) n_threads = std::min(n_threads, most);
-    const int helpers = static_cast<int>(std::min<index>(n_threads, n_chunks)) - 1;
+    const int helpers =
+        static_cast<int>(std::min<index>(std::min(n_threads, limit()), n_chunks)) - 1;
     if (helpers < 1 || inside_body) return run_serially(n_chunks, call, context, poll);
 
     const std::shared_ptr<State> state = state_;
@@ -187,5 +188,7 @@ Pool& pool() {
 // What threadpoolctl looks for in a loaded library (see threads.py).
 #define MAXMARGIN_EXPORT extern "C" __attribute__((visibility("default")))
 
-MAXMARGIN_EXPORT int maxmargin_get_num_threads() { return maxmargin::pool().limit(); }
+MAXMARGIN_EXPORT int maxmargin_get_num_threads() {
+    return std::min(maxmargin::pool().limit(), maxmargin::processors());
+}
 MAXMARGIN_EXPORT void maxmargin_set_num_threads(int n) { maxmargin::pool().set_limit(n); }

@@ -37,8 +37,8 @@ class Pool {
             &body, poll);
     }
 
-    // The most threads that any run may use; n equal to the number of processors (or less than 1)
-    // is no limit, so that threadpoolctl can put back what it found.
+    // The most threads that any run may use; without a limit, the largest int. Setting less than 1,
+    // or exactly the number of processors, removes it: threadpoolctl puts back what it found.
     int limit() const;
     void set_limit(int n);
 

@@ -3,7 +3,8 @@
 // Vectors run across rows of the right side (panels) or of the left side (compressed rows), never
 // across features, so that each element is summed feature by feature in one order. With
 // -ffp-contract=fast a product and a sum become one fused operation wherever the processor has it,
-// in all functions here alike.
+// in all functions here alike. That holds for arithmetic on Vec; add_square says it in so many
+// words.
 //
 // Cost: a dense tile does one multiply-add per element and feature, with R x N vectors of sums in
 // registers; a sparse one does one per nonzero of the right side and vector of rows. Then comes
@@ -45,6 +46,15 @@ MAXMARGIN_INLINE void store(double* p, Vec v) { __builtin_memcpy(p, &v, sizeof v
 MAXMARGIN_INLINE void store(float* p, Vec v) {
     const Floats narrow = __builtin_convertvector(v, Floats);
     __builtin_memcpy(p, &narrow, sizeof narrow);
+}
+
+// The compiler takes a scalar loop apart into products and sums before it looks for what to fuse.
+MAXMARGIN_INLINE double add_square(double sum, double x) {
+#if defined(__FMA__) || defined(__FP_FAST_FMA)
+    return __builtin_fma(x, x, sum);
+#else
+    return x * x + sum;
+#endif
 }
 
 // ---- Functions of a vector -------------------------------------------------------------------
@@ -286,10 +296,7 @@ template <class T, class I>
 void side_norms(const Csr<T, I>& z, double* out) {
     for (index c = 0; c < z.rows; ++c) {
         double sum = 0.0;
-        for (index k = z.starts[c]; k < z.starts[c + 1]; ++k) {
-            const double value = z.values[k];
-            sum = Products::step(sum, value, value);
-        }
+        for (index k = z.starts[c]; k < z.starts[c + 1]; ++k) sum = add_square(sum, z.values[k]);
         out[c] = sum;
     }
 }
