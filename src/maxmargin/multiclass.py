@@ -9,7 +9,10 @@ table (``layout``, the model's dual_coef_), and turns kernel products into decis
     CrammerSinger  one problem for all classes (Crammer and Singer 2001); the largest f_m wins
 
 In a problem the class named first is positive, as in LIBSVM; only Binary turns its solution around,
-so that positive means ``classes_[1]``, as everywhere in scikit-learn.  Ties go to the lower class.
+so that positive means ``classes_[1]``, as everywhere in scikit-learn.
+
+Ties are LIBSVM's: of classes with equally many votes, or equally large f_m, the lowest wins; a
+two-class value of exactly 0 counts for the second class.
 """
 
 from __future__ import annotations
@@ -104,7 +107,7 @@ class Binary(Scheme):
         return self.sign * coefficients[0][None, :]
 
     def winners(self, decisions: Floats) -> Indices:
-        return (decisions[:, 0] > 0).astype(np.intp)
+        return (decisions[:, 0] >= 0).astype(np.intp)
 
 
 class OneVsOne(Scheme):
@@ -152,21 +155,22 @@ class OneVsOne(Scheme):
         return np.stack([against[i][:, j - 1] + against[j][:, i] for i, j in self.pairs], axis=1)
 
     def winners(self, decisions: Floats) -> Indices:
-        return np.argmax(self.votes(decisions), axis=1)
-
-    def votes(self, decisions: Floats) -> Floats:
-        """How many of its problems each class has won."""
-        first, second = self._sides()
-        return (decisions >= 0) @ first + (decisions < 0) @ second
+        return np.argmax(self._votes(decisions > 0), axis=1)
 
     def confidences(self, decisions: Floats) -> Floats:
         """The votes, and less than half a vote for the sum of the decision values.
 
         That sum s enters as s / (3 (|s| + 1)), which orders equal votes and changes nothing else.
+        As in scikit-learn, a value of exactly 0 is here a vote for the first class.
         """
         first, second = self._sides()
         s = decisions @ first - decisions @ second
-        return self.votes(decisions) + s / (3 * (np.abs(s) + 1))
+        return self._votes(decisions >= 0) + s / (3 * (np.abs(s) + 1))
+
+    def _votes(self, first_wins: NDArray[np.bool_]) -> Floats:
+        """How many of its problems each class has won."""
+        first, second = self._sides()
+        return first_wins @ first + ~first_wins @ second
 
     def weights(self, dual_coef: Any, n_support: Indices) -> Any:
         dense = dual_coef.toarray() if sp.issparse(dual_coef) else dual_coef
@@ -212,7 +216,7 @@ class CrammerSinger(Scheme):
 
     def winners(self, decisions: Floats) -> Indices:
         if self.n_classes == 2:
-            return (decisions[:, 0] > 0).astype(np.intp)
+            return (decisions[:, 0] >= 0).astype(np.intp)
         return super().winners(decisions)
 
 

@@ -196,12 +196,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         tasks: Sequence[Task],
         attributes: Callable[[Sequence[Solution | None]], Attributes],
         *,
+        check: Callable[[Sequence[Solution]], None] | None = None,
         then: Callable[[Any], Attributes] | None = None,
         n_more: int = 0,
     ) -> Any:
         """Solve the tasks, store the model and warn of an early end.
 
-        ``then(monitor)`` may solve ``n_more`` further problems, numbered from len(tasks) on, when
+        ``check(solutions)`` may refuse them before anything is stored.  ``then(monitor)`` may solve ``n_more`` further problems, numbered from len(tasks) on, when
         the model is stored, and returns further attributes (calibration).
         """
         common = {"shape_fit_": samples.shape, "_gamma": samples.gamma, "_kernel": samples.kernel}
@@ -220,6 +221,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             attributes=everything,
         ) as monitor:
             solutions = training.run(tasks, self._solver_options(), monitor, start)
+            if check is not None:
+                check(solutions)
             fitted = everything(solutions)
             _check_finite(fitted)
             self._forget()

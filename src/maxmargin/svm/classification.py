@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -444,8 +445,8 @@ class NuSVC(KernelClassifier):
         samples = self._samples(X, y, sample_weight)
         labels = self._labels(samples, y)
         tasks = self._tasks(samples, labels, self._problem)
-        attributes = self._attributes(samples, labels, tasks, self._machine)
-        return self._train(samples, tasks, attributes)
+        attributes = self._attributes(samples, labels, tasks, _scaled)
+        return self._train(samples, tasks, attributes, check=self._check_margins)
 
     def _problem(self, signs: Floats, weights: Floats) -> Problem:
         """Each class sums to nu sum(w) / 2, which a light class may not have."""
@@ -461,21 +462,42 @@ class NuSVC(KernelClassifier):
             )
         return nu_svc(signs, min(self.nu, largest), weights)
 
-    def _machine(self, solution: Solution) -> Machine:
-        """Scale the solution so that the margin is at +1 and -1: divide by (rho_+ - rho_-) / 2."""
-        rho_positive, rho_negative = solution.rho
-        r = (rho_positive - rho_negative) / 2
-        uncertain = solution.objective <= solution.gap and r <= solution.violation
-        if r <= 0 or uncertain:
-            if solution.objective < -solution.violation:
-                raise ValueError(
-                    f"kernel={self.kernel!r} is not positive semi-definite on these data, and has "
-                    "no margin for nu to choose. Use another kernel or other parameters of it."
-                )
-            if solution.converged:
-                raise ValueError(
-                    f"nu={self.nu} is too small for these data: the hulls of the classes, reduced "
-                    "by it, still meet, so that there is no margin. Use a larger nu."
-                )
-            r = 1.0
-        return solution.coefficients / r, -(rho_positive + rho_negative) / 2 / r
+    def _check_margins(self, solutions: Sequence[Solution]) -> None:
+        """Refuse solutions none of which has a margin; warn where some have."""
+        without = [s for s in solutions if s.converged and _half_distance(s) is None]
+        if not without:
+            return
+        if min(s.objective + s.violation for s in without) < 0:
+            reason = (
+                f"kernel={self.kernel!r} is not positive semi-definite on these data, and has no "
+                "margin for nu to choose. Use another kernel or other parameters of it."
+            )
+        else:
+            reason = (
+                f"nu={self.nu} is too small for these data: the hulls of the classes, reduced by "
+                "it, still meet, so that there is no margin. Use a larger nu."
+            )
+        if len(without) == len(solutions):
+            raise ValueError(reason)
+        warnings.warn(
+            f"{len(without)} of {len(solutions)} pairs of classes have no margin, and votes worth "
+            f"nothing: {reason}",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _half_distance(solution: Solution) -> float | None:
+    """r = (rho_+ - rho_-) / 2, half the margin's width in values of f; None where there is none.
+
+    The hulls certainly keep apart when the objective, half their squared distance, exceeds its gap.
+    """
+    r = float(solution.rho[0] - solution.rho[1]) / 2
+    uncertain = solution.objective <= solution.gap and r <= solution.violation
+    return None if r <= 0 or uncertain else r
+
+
+def _scaled(solution: Solution) -> Machine:
+    """The solution divided by r, which puts the margin at +1 and -1."""
+    r = _half_distance(solution) or 1.0
+    return solution.coefficients / r, -float(solution.rho.mean()) / r
