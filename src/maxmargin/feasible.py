@@ -33,10 +33,14 @@ def balance(
     piece = bisect_right(kinks, -total, key=lambda rho: -x(rho).sum())
     left, right = np.concatenate([[-np.inf], kinks, [np.inf]])[piece : piece + 2]
     rho = left if np.isfinite(left) else right if np.isfinite(right) else 0.0
-    free = slope[(leave <= left) & (arrive >= right)].sum()
-    if free > 0:
-        rho = np.clip(rho + (x(rho).sum() - total) / free, left, right)
-    return float(rho), x(rho)
+    free = (leave <= left) & (arrive >= right)
+    pull = slope[free].sum()
+    if pull > 0:
+        rho = np.clip(rho + (x(rho).sum() - total) / pull, left, right)
+    point = x(rho)
+    if pull > 0:  # what cancelled in center - rho
+        point[free] += (total - point.sum()) * slope[free] / pull
+    return float(rho), np.clip(point, lower, upper)
 
 
 def project(problem: Problem, coefficients: ArrayLike) -> Floats:
@@ -53,11 +57,10 @@ def project(problem: Problem, coefficients: ArrayLike) -> Floats:
         if c[members].sum() == problem.target[g]:
             continue
         lower, upper, target = _sides(problem, members, problem.target[g])
-        x = wish[members]
-        for _ in range(2):  # the second time when large numbers have cancelled in the first
-            if _misses(np.clip(x, lower, upper), target):
-                _, x = balance(x, np.ones(len(x)), lower, upper, target)
-        c[members] = _settle(np.clip(x, lower, upper), lower, upper, target)
+        if _misses(c[members], target):
+            ones = np.ones(len(members))
+            _, c[members] = balance(wish[members], ones, lower, upper, target)
+        c[members] = _settle(c[members], lower, upper, target)
     return c
 
 

@@ -293,7 +293,8 @@ def group(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
         members = groups[g]
         step = 1 / max(s.H[members[0], members[0]], CURVATURE_FLOOR)
         part = SubState(s, members)
-        yield members, part.c + direction(part.problem, part.c, part.G, step)
+        d = direction(part.problem, part.c, part.G, step)
+        yield members, arrive(part.problem, part.c + d)
 
 
 STRATEGIES: dict[type, Callable[..., Iterator[Move]]] = {
