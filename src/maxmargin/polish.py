@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgWarning, solve
 
-from maxmargin.certificate import certify
+from maxmargin.certificate import largest_violation
 from maxmargin.problem import Floats, Problem
 
 FEW = 500
 """Free variables at most: the equations cost FEW^3 / 3."""
+
+ROUNDING = 1e-15
+"""A violation that is not worth another round."""
 
 
 def polish(
@@ -31,20 +34,22 @@ def polish(
     free = np.flatnonzero((c > problem.lower) & (c < problem.upper))
     if not 0 < len(free) <= FEW:
         return c, F
-    before = certify(problem, c, problem.gradient(c, F)).violation
+    before = largest_violation(problem, c, problem.gradient(c, F))
     for _ in range(2):  # the second round removes what rounding left of the first
+        if before < ROUNDING:
+            break
         step = _step(problem, items, c, F, free, n_threads)
         moved = c.copy()
         moved[free] += step
         inside = (moved >= problem.lower) & (moved <= problem.upper)
-        if before == 0 or not np.isfinite(step).all() or not inside.all():
+        if not np.isfinite(step).all() or not inside.all():
             break
         change = problem.spread(moved - c)
         used = np.flatnonzero(change.any(axis=1))
         if len(used) == 0:
             break
         moved_scores = F + items.multiply(items.subset(used), change[used], n_threads)
-        after = certify(problem, moved, problem.gradient(moved, moved_scores)).violation
+        after = largest_violation(problem, moved, problem.gradient(moved, moved_scores))
         if not after < before:
             break
         c, F, before = moved, moved_scores, after

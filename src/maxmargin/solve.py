@@ -245,7 +245,9 @@ class _Run:
         self.tol = asked.tol if asked.gap_tol is None else 0.1
         """What the engine is asked for: a gap is reached by smaller and smaller violations."""
         self.point: tuple[Floats, Floats] | None = None
-        """Coefficients and scores, once they are more exact than the engine's."""
+        """Coefficients and scores, while the engine rests."""
+        self.certificate: Certificate | None = None
+        """What they prove, once somebody has asked."""
 
     # ---------------------------------------------------------------- the loop
 
@@ -253,6 +255,7 @@ class _Run:
         outcome = self._until_done(limit)
         if outcome is Outcome.CONVERGED and polish:
             self.point = polished(self.problem, self.items, *self._point(), self.n_threads)
+            self.certificate = None
         answer = self._solution(outcome)
         if not np.isfinite(answer.gradient).all():
             raise ValueError(
@@ -294,6 +297,7 @@ class _Run:
             return end
 
     def _engine_run(self, limit: int) -> str:
+        self.point = self.certificate = None
         try:
             return self.engine.run(self.tol, limit, self._poll)
         except KeyboardInterrupt as error:
@@ -318,6 +322,8 @@ class _Run:
         return self.point or (self.engine.coefficients, self.engine.scores)
 
     def _certificate(self) -> Certificate:
+        if self.certificate is not None:
+            return self.certificate
         coefficients, scores = self._point()
         return certify(self.problem, coefficients, self.problem.gradient(coefficients, scores))
 
@@ -328,7 +334,9 @@ class _Run:
         if error > 1e-2 * min(self.tol, self.asked.tol) and end != "stopped":
             fresh = _scores(self.problem, self.items, self.engine.coefficients, self.n_threads)
             self.engine.correct(fresh)
-        return self._certificate()
+        self.point = self.engine.coefficients, self.engine.scores
+        self.certificate = self._certificate()
+        return self.certificate
 
     def _solution(self, outcome: Outcome) -> Solution:
         coefficients, scores = self._point()
