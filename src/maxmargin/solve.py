@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -196,7 +196,7 @@ def _native(
     n_threads: int,
     seed: int,
 ) -> Engine:
-    return _core.Solver(
+    solver = _core.Solver(
         items=items,
         linear=problem.linear,
         lower=problem.lower,
@@ -215,6 +215,7 @@ def _native(
         n_threads=n_threads,
         seed=seed,
     )
+    return cast(Engine, solver)  # its stub does not know what arrays hold
 
 
 def _specification(strategy: strategies.Strategy) -> tuple[str, int, bool, Any]:
@@ -267,6 +268,8 @@ class _Run:
         return answer
 
     def _until_done(self, limit: int) -> Outcome:
+        if self._poll():  # the fit is over before this problem began
+            return _stop_reason(self.monitor)
         while True:
             end = self._go_on(limit)
             if end == "stopped":
@@ -390,7 +393,9 @@ class _View:
 
     @property
     def violation(self) -> float:
-        return self._answer.violation if self._answer else self._run.engine.violation
+        if self._answer is None and np.isfinite(self._run.engine.violation):
+            return self._run.engine.violation
+        return self.solution().violation
 
     @property
     def active(self) -> int:
