@@ -6,39 +6,70 @@ Names are imported when they are first used, so that ``import maxmargin`` costs 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maxmargin.svm.classification import SVC, NuSVC
+    from maxmargin.svm.least_squares import LSSVC, LSSVR
+    from maxmargin.svm.novelty import SVDD, OneClassSVM
+    from maxmargin.svm.ranking import RankSVM
+    from maxmargin.svm.regression import SVR, NuSVR
+    from maxmargin.versions import show_versions
 
 __version__ = "0.1.0"
 
-_EXPORTS = {
-    "SVC": "svm.classification",
-    "NuSVC": "svm.classification",
-    "SVR": "svm.regression",
-    "NuSVR": "svm.regression",
-    "OneClassSVM": "svm.novelty",
-    "SVDD": "svm.novelty",
-    "RankSVM": "svm.ranking",
+__all__ = [
+    "LSSVC",
+    "LSSVR",
+    "SVC",
+    "SVDD",
+    "SVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "RankSVM",
+    "__version__",
+    "show_versions",
+]
+
+_HOMES = {
     "LSSVC": "svm.least_squares",
     "LSSVR": "svm.least_squares",
+    "NuSVC": "svm.classification",
+    "NuSVR": "svm.regression",
+    "OneClassSVM": "svm.novelty",
+    "RankSVM": "svm.ranking",
+    "SVC": "svm.classification",
+    "SVDD": "svm.novelty",
+    "SVR": "svm.regression",
     "show_versions": "versions",
 }
-"""Public names and the modules that hold them."""
+"""Public names and the modules they come from."""
 
-_MODULES = ("callbacks", "exceptions", "kernels", "problem", "reference", "solve", "strategies", "svm")
+_MODULES = (
+    "callbacks",
+    "exceptions",
+    "kernels",
+    "monitor",
+    "multiclass",
+    "problem",
+    "reference",
+    "solve",
+    "strategies",
+    "svm",
+)
 """Modules that are there without an import of their own."""
-
-__all__ = [*_EXPORTS, "__version__"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    if name not in _EXPORTS:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_EXPORTS, *_MODULES])
+    return sorted({*globals(), *_HOMES, *_MODULES})

@@ -98,7 +98,10 @@ class Binary(Scheme):
     """Two classes, one problem."""
 
     sign = -1.0
-    n_decisions = 1
+
+    @property
+    def n_decisions(self) -> int:
+        return 1
 
     def parts(self, labels: Indices) -> list[Part]:
         return [Part((0, 1), None, np.where(labels == 0, 1.0, -1.0))]
@@ -192,9 +195,7 @@ class OneVsRest(Scheme):
     """Every class against all others; the table has a row for each class."""
 
     def parts(self, labels: Indices) -> list[Part]:
-        return [
-            Part((c,), None, np.where(labels == c, 1.0, -1.0)) for c in range(self.n_classes)
-        ]
+        return [Part((c,), None, np.where(labels == c, 1.0, -1.0)) for c in range(self.n_classes)]
 
 
 class CrammerSinger(Scheme):

@@ -120,6 +120,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     dual_coef_: Any
     intercept_: Any
     shape_fit_: tuple[int, ...]
+    n_features_in_: int
+    _kernel: Any
+    _gamma: float
+    _sparse: bool
+    _fit_dtype: Any
+    _support_rows: Any
 
     # -------------------------------------------------------------- training
 
@@ -128,40 +134,24 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     ) -> Samples:
         """Validate the training data, drop rows without weight and prepare the items."""
         given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight, **metadata}}
-        kernel = self.kernel
-        if sp.issparse(X) and inputs.is_precomputed(kernel):
+        if sp.issparse(X) and inputs.is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported.")
-        arrays = inputs.takes_arrays(kernel)
-        has_gamma = arrays and isinstance(kernel, str)
-        if arrays:
+        if inputs.takes_arrays(self.kernel):
             X = self._validated(X, y, reset=True)
         else:
             check_consistent_length(X, y)
+        n = num_samples(X)
+        weights, rows = inputs.positive_weights(sample_weight, n)
         if y is not None:
             y = column_or_1d(y, warn=True)
-            if len(y) != num_samples(X):
+            if len(y) != n:
                 raise ValueError(
-                    f"X and y have incompatible shapes.\nX has {num_samples(X)} samples, but y "
-                    f"has {len(y)}."
+                    f"X and y have incompatible shapes.\nX has {n} samples, but y has {len(y)}."
                 )
-        shape = getattr(X, "shape", (num_samples(X),))
-        if inputs.is_precomputed(kernel):
-            inputs.check_gram(X)
-        elif arrays:
-            inputs.check_magnitude(X)
-        weights, rows = inputs.positive_weights(sample_weight, X)
-        all_kept = len(rows) == shape[0]
-        if inputs.is_precomputed(kernel):
-            gamma, fitted = 0.0, inputs.as_kernel(kernel).fit(X)
-            items = fitted.prepare(X)
-            items = items if all_kept else items.subset(rows)
-        else:
-            X = X if all_kept else safe_indexing(X, rows)
-            gamma = inputs.gamma_number(self.gamma, X, weights) if has_gamma else 0.0
-            fitted = inputs.as_kernel(kernel, gamma, self.coef0, self.degree).fit(X)
-            items = fitted.prepare(X)
-        y = y if all_kept or y is None else y[rows]
-        return Samples(X, y, weights, rows, tuple(shape), given, fitted, gamma, items)
+            y = y[rows]
+        shape = tuple(getattr(X, "shape", (n,)))
+        prepared = inputs.prepare(self, X, weights, rows)
+        return Samples(y=y, weights=weights, rows=rows, shape=shape, given=given, **prepared)
 
     def _validated(self, X: Any, y: Any = None, *, reset: bool) -> Any:
         """X as a C-ordered array or a canonical CSR matrix, float32 or float64; y only checked."""
@@ -176,10 +166,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             "order": "C",
             "reset": reset,
         }
-        if y is None and not (reset and get_tags(self).target_tags.required):
-            X = validate_data(self, X, **options)
+        if reset and (y is not None or get_tags(self).target_tags.required):
+            X, _ = validate_data(self, X, **options | {"y": y})
         else:
-            X, _ = validate_data(self, X, y, **options)
+            X = validate_data(self, X, **options)
         return inputs.canonical(align_sparse(X)) if sp.issparse(X) else X
 
     def _solver_options(self) -> dict[str, Any]:
@@ -202,8 +192,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     ) -> Any:
         """Solve the tasks, store the model and warn of an early end.
 
-        ``check(solutions)`` may refuse them before anything is stored.  ``then(monitor)`` may solve ``n_more`` further problems, numbered from len(tasks) on, when
-        the model is stored, and returns further attributes (calibration).
+        ``check(solutions)`` may refuse them before anything is stored.  ``then(monitor)`` may solve
+        ``n_more`` further problems, numbered from len(tasks) on, when the model is stored, and
+        returns further attributes (calibration).
         """
         common = {"shape_fit_": samples.shape, "_gamma": samples.gamma, "_kernel": samples.kernel}
         common |= {"_sparse": samples.sparse, "_fit_dtype": getattr(samples.X, "dtype", None)}
@@ -251,15 +242,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             "n_support_": np.array([len(support)], dtype=np.int32),
             "dual_coef_": _like(samples, dual_coef),
         }
-        rows = safe_indexing(samples.X, support)
         kernel = samples.kernel.kernel
-        if inputs.is_precomputed(kernel):
-            attributes["support_vectors_"] = np.empty((0, 0), dtype=samples.X.dtype)
-        elif isinstance(kernel, FromFunction):
-            attributes["support_vectors_"] = np.empty((0, 0))
-            attributes["_support_rows"] = rows
-        else:
-            attributes["support_vectors_"] = rows
+        rows = None if inputs.is_precomputed(kernel) else safe_indexing(samples.X, support)
+        of_function = isinstance(kernel, FromFunction)
+        hidden = of_function or rows is None
+        attributes["support_vectors_"] = np.empty((0, 0)) if hidden else rows
+        attributes["_support_rows"] = rows if of_function else None
         return attributes
 
     # -------------------------------------------------------------- prediction
@@ -333,14 +321,20 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """Refuse a model whose parts do not fit together, before native code meets it."""
         n = self.dual_coef_.shape[1]
         vectors = self.support_vectors_
-        stored = not isinstance(vectors, np.ndarray) or vectors.size > 0
-        if (
-            self.n_support_.sum() != n
-            or self.support_.shape != (n,)
-            or (stored and num_samples(vectors) != n)
-            or (stored and vectors.shape[1] != self.n_features_in_)
+        stored = not (isinstance(vectors, np.ndarray) and vectors.size == 0)
+        if not (
+            self.n_support_.sum() == n
+            and self.n_support_.min(initial=0) >= 0
+            and self.support_.shape == (n,)
+            and self.intercept_.shape == (self._n_decisions,)
+            and (not stored or vectors.shape == (n, self.n_features_in_))
         ):
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+
+    @property
+    def _n_decisions(self) -> int:
+        """How many intercepts there must be."""
+        return self.dual_coef_.shape[0]
 
     # -------------------------------------------------------------- attributes
 
@@ -370,7 +364,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     # -------------------------------------------------------------- pickles
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_maxmargin_version": maxmargin.__version__}
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {**state, "_maxmargin_version": maxmargin.__version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)

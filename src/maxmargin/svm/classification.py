@@ -450,10 +450,9 @@ class NuSVC(KernelClassifier):
 
     def _problem(self, signs: Floats, weights: Floats) -> Problem:
         """Each class sums to nu sum(w) / 2, which a light class may not have."""
-        positive = weights[signs > 0].sum()
-        negative = weights.sum() - positive
-        largest = 2 * min(positive, negative) / weights.sum()
-        if self.nu > largest:
+        lightest = min(weights[signs > 0].sum(), weights[signs < 0].sum())
+        largest = float(2 * lightest / weights.sum())
+        if self.nu > largest * (1 + 1e-12):
             warnings.warn(
                 f"nu={self.nu} is infeasible: a class has too little weight for it. The largest nu "
                 f"that it allows, {largest:.3g}, is used; lower nu or balance the class weights.",
@@ -488,7 +487,7 @@ class NuSVC(KernelClassifier):
 
 
 def _half_distance(solution: Solution) -> float | None:
-    """r = (rho_+ - rho_-) / 2, half the margin's width in values of f; None where there is none.
+    """R = (rho_+ - rho_-) / 2, half the margin's width in values of f; None where there is none.
 
     The hulls certainly keep apart when the objective, half their squared distance, exceeds its gap.
     """

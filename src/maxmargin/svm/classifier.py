@@ -77,7 +77,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         )
         if not np.all(class_weight > 0):
             raise ValueError(
-                f"class_weight must be positive; got {dict(zip(classes, class_weight))}. "
+                f"class_weight must be positive; got {class_weight} for the classes {classes}. "
                 "Leave the rows of a class out to be without it."
             )
         return Labels(classes, index, class_weight, samples.weights * class_weight[index])
@@ -209,6 +209,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 rule.decisions(products, dual_coef, self.n_support_) + self.intercept_
             ),
         )
+
+    @property
+    def _n_decisions(self) -> int:
+        return self._scheme.n_decisions
 
     def _weights(self) -> Any:
         A = self._scheme.weights(self.dual_coef_, self.n_support_)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
-from maxmargin._compat import check_sample_weight, num_samples
+from maxmargin._compat import num_samples, safe_indexing
 from maxmargin.kernels import (
     RBF,
     FromFunction,
@@ -50,7 +51,7 @@ class Samples:
     Attributes
     ----------
     X : array, sparse matrix or sequence
-        The rows.
+        The rows (all of them for a precomputed kernel, whose columns go by their numbers).
     y : array or None
         Their targets as given (labels or numbers).
     weights : array of shape (n,)
@@ -94,7 +95,8 @@ def as_kernel(kernel: Any, gamma: float = 1.0, coef0: float = 0.0, degree: int =
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel):
-        return FromFunction(kernel)
+        function: Any = kernel
+        return FromFunction(function)
     return KERNELS[kernel](gamma, coef0, degree)
 
 
@@ -107,9 +109,7 @@ def takes_arrays(kernel: Any) -> bool:
 
 def is_precomputed(kernel: Any) -> bool:
     """Whether the rows are those of a kernel matrix already."""
-    return isinstance(kernel, Precomputed) or (
-        isinstance(kernel, str) and kernel == "precomputed"
-    )
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
 
 
 def gamma_number(gamma: Any, X: Any, weights: Floats) -> float:
@@ -139,23 +139,43 @@ def _variance(X: Any, weights: Floats) -> float:
         return float((each @ (data - mean) ** 2 + (total - each.sum()) * mean**2) / total)
 
 
+def prepare(parameters: Any, X: Any, weights: Floats, rows: Indices) -> dict[str, Any]:
+    """The kept rows, the kernel fitted on them, its gamma, and the items.
+
+    ``parameters`` has the attributes kernel, gamma, coef0 and degree.
+    """
+    kernel = parameters.kernel
+    all_kept = len(rows) == num_samples(X)
+    if is_precomputed(kernel):  # its columns go by the numbers of all rows
+        check_gram(X)
+        fitted = as_kernel(kernel).fit(X)
+        items = fitted.prepare(X)
+        items = items if all_kept else items.subset(rows)
+        return {"X": X, "kernel": fitted, "gamma": 0.0, "items": items}
+    X = X if all_kept else safe_indexing(X, rows)
+    gamma = 0.0
+    if takes_arrays(kernel):
+        check_magnitude(X)
+        if isinstance(kernel, str):
+            gamma = gamma_number(parameters.gamma, X, weights)
+    fitted = as_kernel(kernel, gamma, parameters.coef0, parameters.degree).fit(X)
+    return {"X": X, "kernel": fitted, "gamma": gamma, "items": fitted.prepare(X)}
+
+
 # ------------------------------------------------------------------ rows and weights
 
 
-def positive_weights(sample_weight: Any, X: Any) -> tuple[Floats, Indices]:
-    """The positive weights and their rows; a row of weight 0 or less counts as absent."""
-    n = num_samples(X)
+def positive_weights(sample_weight: Any, n: int) -> tuple[Floats, Indices]:
+    """The positive weights of n rows, and which rows they are; the others count as absent."""
     if sample_weight is None:
         return np.ones(n), np.arange(n)
-    shape = np.shape(sample_weight)
-    if len(shape) == 1 and shape[0] != n:
+    options: Any = {"ensure_2d": False, "dtype": np.float64, "input_name": "sample_weight"}
+    weights = np.atleast_1d(check_array(sample_weight, **options))
+    if weights.shape != (n,):
         raise ValueError(
-            f"sample_weight and X have incompatible shapes: {shape} vs {np.shape(X)}; "
-            "sample_weight must hold one number for each row of X."
+            f"sample_weight and X have incompatible shapes: {weights.shape} for {n} rows; "
+            "sample_weight must be a 1D array with one number for each row of X."
         )
-    weights = check_sample_weight(
-        sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
-    )
     rows = np.flatnonzero(weights > 0)
     if len(rows) == 0:
         raise ValueError("Invalid input - all samples have zero or negative weights.")

@@ -154,9 +154,7 @@ def run(
 ) -> list[Solution]:
     """Solve the problems, one after the other."""
     return [
-        solve(
-            task.problem, task.items, **options, start=start[i], monitor=monitor.subproblem(i)
-        )
+        solve(task.problem, task.items, **options, start=start[i], monitor=monitor.subproblem(i))
         for i, task in enumerate(tasks)
     ]
 
@@ -194,9 +192,7 @@ SLOW = 200_000
 """Iterations of a fit that made its user wait."""
 
 
-def warn_of_scales(
-    samples: Samples, tasks: Sequence[Task], solutions: Sequence[Solution]
-) -> None:
+def warn_of_scales(samples: Samples, tasks: Sequence[Task], solutions: Sequence[Solution]) -> None:
     """Name the usual reason of a slow fit: features on very different scales."""
     slow = any(
         s.iterations > max(SLOW, 50 * len(task.problem))
