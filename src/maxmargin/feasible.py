@@ -46,21 +46,18 @@ def balance(
 def project(problem: Problem, coefficients: ArrayLike) -> Floats:
     """The feasible point nearest to ``coefficients``.
 
-    A sum that misses its target by no more than rounding is settled on one variable: shifting all
-    of them by a hair would lift every one from its bound.
+    A sum that is off by no more than rounding stays as it is: mending it would lift a variable from
+    its bound by a hair, and free variables decide on the intercept.
     """
     wish = np.asarray(coefficients, dtype=np.float64)
     if wish.shape != problem.linear.shape or not np.all(np.isfinite(wish)):
         raise ValueError(f"start must hold {len(problem)} finite numbers, one for each variable.")
     c = np.clip(wish, problem.lower, problem.upper)
     for g, members in enumerate(problem.groups()):
-        if c[members].sum() == problem.target[g]:
-            continue
-        lower, upper, target = _sides(problem, members, problem.target[g])
+        target = problem.target[g]
         if _misses(c[members], target):
-            ones = np.ones(len(members))
-            _, c[members] = balance(wish[members], ones, lower, upper, target)
-        c[members] = _settle(c[members], lower, upper, target)
+            lower, upper = _sides(problem, members, target)
+            _, c[members] = balance(wish[members], np.ones(len(members)), lower, upper, target)
     return c
 
 
@@ -71,38 +68,30 @@ def feasible_start(problem: Problem) -> Floats:
     """
     c = np.clip(np.zeros(len(problem)), problem.lower, problem.upper)
     for g, members in enumerate(problem.groups()):
-        x = c[members]
-        missing = problem.target[g] - x.sum()
-        if missing == 0:
-            continue
-        lower, upper, target = _sides(problem, members, problem.target[g])
-        room = upper - x if missing > 0 else x - lower
-        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-        x += np.sign(missing) * np.clip(abs(missing) - before, 0, room)
-        c[members] = _settle(x, lower, upper, target)
+        missing = problem.target[g] - c[members].sum()
+        if missing != 0:
+            lower, upper = _sides(problem, members, problem.target[g])
+            room = upper - c[members] if missing > 0 else c[members] - lower
+            left = abs(missing) - np.concatenate([[0.0], np.cumsum(room)[:-1]])
+            hair = ROUNDING * abs(missing)  # of a variable is not worth leaving a bound for
+            fill = np.where(left < hair, 0.0, np.where(left > room - hair, room, left))
+            c[members] += np.sign(missing) * fill
     return c
 
 
-def _sides(problem: Problem, members: Indices, target: float) -> tuple[Floats, Floats, float]:
+def _sides(problem: Problem, members: Indices, target: float) -> tuple[Floats, Floats]:
     """The box of a group, which must be able to meet the group's target."""
     lower, upper = problem.lower[members], problem.upper[members]
     least, most = float(lower.sum()), float(upper.sum())
-    slack = ROUNDING * (1 + len(members)) * abs(target)
+    slack = ROUNDING * len(members) * abs(target)
     if not least - slack <= target <= most + slack:
         raise ValueError(
             f"No point is feasible: the sum of a group must be {target:g}, "
             f"and its bounds allow {least:g} to {most:g}."
         )
-    return lower, upper, target
+    return lower, upper
 
 
 def _misses(x: Floats, target: float) -> bool:
     """Whether x sums to something else than the target, by more than rounding explains."""
     return bool(abs(x.sum() - target) > ROUNDING * (np.abs(x).sum() + abs(target)))
-
-
-def _settle(x: Floats, lower: Floats, upper: Floats, target: float) -> Floats:
-    """Put the last rounding error of a sum on the coefficient that has the most room for it."""
-    i = np.argmax(np.minimum(x - lower, upper - x))
-    x[i] = np.clip(x[i] + (target - x.sum()), lower[i], upper[i])
-    return x
