@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ Move = tuple[Any, Any]
 CURVATURE_FLOOR = 1e-12
 """Stands in for a curvature that is zero (duplicates) or negative (an indefinite kernel)."""
 
+REFRESH = 2000
+"""Moves after which the gradient is computed afresh."""
+
 
 class State:
     """The point and its gradient."""
@@ -41,7 +45,7 @@ class State:
         self.problem = problem
         self.H = problem.hessian(K)
         self.c = start.copy()
-        self.G = self.H @ self.c + problem.linear
+        self.refresh()
 
     @property
     def up(self) -> np.ndarray:
@@ -55,6 +59,15 @@ class State:
         step = values - self.c[variables]
         self.c[variables] = values
         self.G += self.H[:, variables] @ step
+
+    def refresh(self) -> None:
+        """Compute the gradient afresh: the moves' rounding errors have added up in it."""
+        self.G = self.H @ self.c + self.problem.linear
+
+    def rounding(self) -> float:
+        """What rounding alone may put into the gradient."""
+        terms = np.abs(self.H) @ np.abs(self.c) + np.abs(self.problem.linear)
+        return 16 * float(np.finfo(np.float64).eps * terms.max(initial=0.0))
 
     def violation(self) -> float:
         return largest_violation(self.problem, self.c, self.G)
@@ -328,37 +341,47 @@ def solve(
     The arguments of the engine that concern memory, threads and progress have no meaning here.
     """
     K = _gram(items)
+    asked = Accuracy(tol, gap_tol)
     if not problem.is_linear_system:
+        chosen = strategies.choose(strategy, problem)
         c = feasible_start(problem) if start is None else project(problem, start)
         s = State(problem, K, c)
         rng = np.random.default_rng(random_state)
-        iterations, outcome = _iterate(s, strategy, tol, gap_tol, max_iter, rng)
+        iterations, outcome = _iterate(s, chosen, asked, max_iter, rng)
     else:
         s, iterations, outcome = _equations(problem, K), 1, Outcome.CONVERGED
     scores = K @ problem.spread(s.c)
     certificate = certify(problem, s.c, problem.gradient(s.c, scores))
-    asked = Accuracy(tol, gap_tol)
+    if np.linalg.eigvalsh(K)[0] < -1e-10 * np.abs(K).max(initial=0.0):
+        certificate = certificate.without_gap()
+        outcome = Outcome.INDEFINITE if outcome is Outcome.CONVERGED else outcome
     return solution(problem, s.c, scores, certificate, iterations, outcome, asked)
 
 
 def _iterate(
-    s: State, strategy: Any, tol: float, gap_tol: float | None, max_iter: int, rng: Any
+    s: State, chosen: strategies.Strategy, asked: Accuracy, max_iter: int, rng: Any
 ) -> tuple[int, Outcome]:
-    chosen = strategies.choose(strategy, s.problem)
     limit = max_iter if max_iter >= 0 else 10**6
-    asked = Accuracy(tol, gap_tol)
+    tol = asked.tol
     iterations = 0
     while True:
-        for variables, values in STRATEGIES[type(chosen)](s, chosen, tol, rng):
+        s.refresh()
+        if asked.met_by(certify(s.problem, s.c, s.G)):
+            return iterations, Outcome.CONVERGED
+        floor = max(tol, s.rounding())
+        if s.violation() <= floor:
+            if floor > tol:
+                return iterations, Outcome.ROUNDING
+            tol /= 10  # a smaller violation is the only way to a smaller gap
+            continue
+        before = iterations
+        for variables, values in islice(STRATEGIES[type(chosen)](s, chosen, floor, rng), REFRESH):
             if iterations == limit:
                 return iterations, Outcome.MAX_ITER
             s.apply(variables, values)
             iterations += 1
-        if asked.met_by(certify(s.problem, s.c, s.G)):
-            return iterations, Outcome.CONVERGED
-        if gap_tol is None or tol < 1e-14:
+        if iterations == before:
             return iterations, Outcome.ROUNDING
-        tol /= 10  # a smaller violation is the only way to a smaller gap
 
 
 def _equations(problem: Problem, K: Floats) -> State:
