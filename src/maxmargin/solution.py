@@ -61,6 +61,14 @@ class Solution:
         return self.certificate.objective
 
     @property
+    def primal(self) -> float:
+        """The primal objective at the certificate's multipliers, maximised dual + gap.
+
+        The dual itself where no gap is known.
+        """
+        return -self.objective + (self.gap if np.isfinite(self.gap) else 0.0)
+
+    @property
     def gap(self) -> float:
         """An upper bound of objective - optimum."""
         return self.certificate.gap

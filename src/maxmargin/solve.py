@@ -157,7 +157,8 @@ def solve(
             problem, items, chosen, begin, scores, megabytes, shrinking, n_threads, random_state
         )
     run = _Run(problem, items, engine, Accuracy(tol, gap_tol), n_threads, monitor)
-    return run.to_the_end(iteration_limit(problem, max_iter), polish)
+    limit = max_iter if max_iter >= 0 else iteration_limit(problem.n_items, len(problem))
+    return run.to_the_end(limit, polish)
 
 
 def cache_megabytes(n_items: int, cache_size: float | str) -> float:
@@ -168,12 +169,13 @@ def cache_megabytes(n_items: int, cache_size: float | str) -> float:
     return min(8.0 * n_items**2, memory / 4) / 2**20
 
 
-def iteration_limit(problem: Problem, max_iter: int) -> int:
-    """The limit on updates; an update costs about m operations, so 10^10 / m take some seconds."""
-    if max_iter >= 0:
-        return max_iter
-    m = max(len(problem), 1)
-    return max(5 * 10**9 // m, 1000 * m)
+def iteration_limit(n_items: int, n_variables: int) -> int:
+    """The limit on updates where none is given.
+
+    An update costs a pass over the variables: 5 * 10^9 of them take some ten seconds, which is what
+    up to 2000 items may cost, whatever the parameters. More items may cost more.
+    """
+    return int(5e9 * max(1.0, n_items / 2000) ** 2) // max(n_variables, 1)
 
 
 def _scores(problem: Problem, items: Any, coefficients: Floats, n_threads: int) -> Floats:

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Outcome, Solution
-from maxmargin.solve import solve
+from maxmargin.solve import iteration_limit, solve
 from maxmargin.svm.inputs import Samples, spread_of_scales, takes_arrays
 
 SEVERITY = list(Outcome)
@@ -101,7 +101,7 @@ def subproblem(task: Task, solution: Solution) -> Subproblem:
     """What to keep of a solution."""
     return Subproblem(
         coefficients=solution.coefficients,
-        objective=solution.gap - solution.objective,
+        objective=solution.primal,
         gap=solution.gap,
         violation=solution.violation,
         status=solution.status,
@@ -120,7 +120,7 @@ def report(tasks: Sequence[Task], solutions: Sequence[Solution | None]) -> dict[
     done = [(task, s) for task, s in zip(tasks, solutions, strict=True) if s is not None]
     worst = max((s for _, s in done), key=lambda s: (SEVERITY.index(s.outcome), s.gap))
     return {
-        "objective_": float(sum(s.gap - s.objective for _, s in done)),
+        "objective_": float(sum(s.primal for _, s in done)),
         "dual_gap_": float(sum(s.gap for _, s in done)),
         "status_": worst.status,
         "fit_status_": int(any(not s.converged for _, s in done)),
@@ -143,7 +143,7 @@ def starts(estimator: Any, tasks: Sequence[Task]) -> list[Floats | None]:
             "warm_start=True, but the last fit had another number of rows or other classes: "
             "this one begins from zero.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=5,
         )
         return [None] * len(tasks)
     return [before.coefficients for before in old]
@@ -152,7 +152,11 @@ def starts(estimator: Any, tasks: Sequence[Task]) -> list[Floats | None]:
 def run(
     tasks: Sequence[Task], options: dict[str, Any], monitor: Any, start: Sequence[Any]
 ) -> list[Solution]:
-    """Solve the problems, one after the other."""
+    """Solve the problems, one after the other; they share the default limit on iterations."""
+    if options["max_iter"] < 0:
+        n_items = max(len(task.samples.rows) for task in tasks)
+        n_variables = sum(len(task.problem) for task in tasks)
+        options = options | {"max_iter": iteration_limit(n_items, n_variables)}
     return [
         solve(task.problem, task.items, **options, start=start[i], monitor=monitor.subproblem(i))
         for i, task in enumerate(tasks)
@@ -168,9 +172,13 @@ def warn_of_early_end(estimator: Any, solutions: Sequence[Solution]) -> None:
     if worst.finished:
         return
     gap = sum(s.gap for s in solutions)
-    value = sum(s.gap - s.objective for s in solutions)
-    so_far = f"The duality gap is {gap:.3g}, the objective {value:.6g}."
-    go_on = "Set warm_start=True and fit again to go on from here"
+    value = sum(s.primal for s in solutions)
+    so_far = "No duality gap is known."
+    if np.isfinite(gap):
+        so_far = f"The duality gap is {gap:.3g}, the objective {value:.6g}."
+    go_on = "Fit again to go on from here"
+    if not estimator.warm_start:
+        go_on = "Set warm_start=True before and fit again to go on"
     if worst is Outcome.MAX_ITER:
         limit = estimator.max_iter
         limit = limit if limit >= 0 else max(s.iterations for s in solutions)
@@ -180,12 +188,12 @@ def warn_of_early_end(estimator: Any, solutions: Sequence[Solution]) -> None:
         )
     elif worst is Outcome.TIME_LIMIT:
         advice = (
-            f"Solver stopped after time_limit={estimator.time_limit} s. {so_far} {go_on}, or raise "
+            f"Solver stopped after {estimator.time_limit} s (time_limit). {so_far} {go_on}, or raise "
             "time_limit."
         )
     else:
         advice = f"Solver {worst.value}. {so_far} {go_on}."
-    warnings.warn(advice, ConvergenceWarning, stacklevel=3)
+    warnings.warn(advice, ConvergenceWarning, stacklevel=5)
 
 
 SLOW = 200_000
@@ -207,5 +215,5 @@ def warn_of_scales(samples: Samples, tasks: Sequence[Task], solutions: Sequence[
             f"reach from {low:.2g} to {high:.2g}. Scale them first, for example with "
             "make_pipeline(StandardScaler(), ...).",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
