@@ -26,7 +26,8 @@ constexpr int lanes = 2, register_rows = 4;
 constexpr int register_columns = 2;  // vectors
 
 using Vec = double __attribute__((vector_size(8 * lanes)));
-using Bits = std::int64_t __attribute__((vector_size(8 * lanes)));
+using Mask = std::int64_t __attribute__((vector_size(8 * lanes)));  // what comparisons give
+using Bits = std::uint64_t __attribute__((vector_size(8 * lanes)));
 using Floats = float __attribute__((vector_size(4 * lanes)));
 
 MAXMARGIN_INLINE Vec load(const double* p) {
@@ -59,9 +60,11 @@ MAXMARGIN_INLINE double add_square(double sum, double x) {
 
 // ---- Functions of a vector -------------------------------------------------------------------
 
-MAXMARGIN_INLINE Vec where(Bits mask, Vec v) { return (Vec)((Bits)v & mask); }
+MAXMARGIN_INLINE Vec where(Mask mask, Vec v) { return (Vec)((Mask)v & mask); }
 
-MAXMARGIN_INLINE Vec absolute(Vec v) { return where(Bits{} + 0x7fff'ffff'ffff'ffff, v); }
+constexpr std::uint64_t sign_bit = std::uint64_t{1} << 63;
+
+MAXMARGIN_INLINE Vec absolute(Vec v) { return (Vec)((Bits)v & ~sign_bit); }
 
 // e^x = scale (1 + p) for -708 <= x <= 0: scale = 2^n with n = round(x / ln 2), and p = e^r - 1
 // with r = x - n ln 2 in [-ln 2 / 2, ln 2 / 2], by the Taylor polynomial (remainder 4e-18).
@@ -88,7 +91,7 @@ MAXMARGIN_INLINE Exponential exponential(Vec x) {
     q = q * r + (1.0 / 24.0);
     q = q * r + (1.0 / 6.0);
     q = q * r + (1.0 / 2.0);
-    const Bits exponent = ((Bits)shifted << 52) + (std::int64_t{1023} << 52);
+    const Bits exponent = ((Bits)shifted << 52) + (std::uint64_t{1023} << 52);
     return {(Vec)exponent, (r * r) * q + r};
 }
 
@@ -101,11 +104,10 @@ MAXMARGIN_INLINE Vec exp_negative(Vec x) {
 // tanh|x| = -m / (m + 2) with m = e^(-2|x|) - 1, which loses nothing near 0; it is 1 from 20 on.
 MAXMARGIN_INLINE Vec tanh(Vec x) {
     const Vec size = absolute(x);
-    const Bits small = size < 20.0;
+    const Mask small = size < 20.0;
     const Exponential e = exponential(-2.0 * (where(small, size) + where(~small, Vec{} + 20.0)));
     const Vec m = e.scale * e.p + (e.scale - 1.0);
-    const Bits sign = (Bits)x & ~(Bits{} + 0x7fff'ffff'ffff'ffff);
-    return (Vec)((Bits)(-m / (m + 2.0)) | sign);
+    return (Vec)((Bits)(-m / (m + 2.0)) | ((Bits)x & sign_bit));
 }
 
 // ---- The kernels: a sum over the features, then a function of it and the squared norms -------
