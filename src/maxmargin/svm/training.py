@@ -38,6 +38,8 @@ class Task:
     sign : float
         -1 where the model turns the problem's solution around (two classes: the problem's positive
         class is the first, as in LIBSVM, the model's is the second, as in scikit-learn).
+    scale : float
+        The objective that the machine is known by is ``scale`` times the problem's.
     """
 
     problem: Problem
@@ -45,6 +47,7 @@ class Task:
     part: Indices | None = None
     classes: tuple[Any, ...] = ()
     sign: float = 1.0
+    scale: float = 1.0
 
     @property
     def rows(self) -> Indices:
@@ -101,8 +104,8 @@ def subproblem(task: Task, solution: Solution) -> Subproblem:
     """What to keep of a solution."""
     return Subproblem(
         coefficients=solution.coefficients,
-        objective=solution.primal,
-        gap=solution.gap,
+        objective=task.scale * solution.primal,
+        gap=task.scale * solution.gap,
         violation=solution.violation,
         status=solution.status,
         iterations=solution.iterations,
@@ -119,12 +122,13 @@ def report(tasks: Sequence[Task], solutions: Sequence[Solution | None]) -> dict[
     """The fitted attributes that say how well the problems were solved."""
     done = [(task, s) for task, s in zip(tasks, solutions, strict=True) if s is not None]
     worst = max((s for _, s in done), key=lambda s: (SEVERITY.index(s.outcome), s.gap))
+    subproblems = [subproblem(task, s) for task, s in done]
     return {
-        "objective_": float(sum(s.primal for _, s in done)),
-        "dual_gap_": float(sum(s.gap for _, s in done)),
+        "objective_": float(sum(each.objective for each in subproblems)),
+        "dual_gap_": float(sum(each.gap for each in subproblems)),
         "status_": worst.status,
         "fit_status_": int(any(not s.converged for _, s in done)),
-        "subproblems_": [subproblem(task, s) for task, s in done],
+        "subproblems_": subproblems,
     }
 
 
