@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -103,7 +104,8 @@ class Kernel(BaseEstimator):
         return all(_equal(mine[name], theirs[name]) for name in mine)
 
     def __hash__(self) -> int:
-        return hash((type(self).__qualname__, repr(self)))
+        values = self.get_params(deep=False).values()
+        return hash((type(self), *(v for v in values if isinstance(v, (Number, str, Kernel)))))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         values = self.get_params(deep=False)
@@ -217,7 +219,7 @@ def n_rows(X: Any) -> int:
 
 def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.array_equal(a, b)
+        return type(a) is type(b) and np.array_equal(a, b)
     if isinstance(a, Sequence) and isinstance(b, Sequence) and not isinstance(a, str):
         return len(a) == len(b) and all(map(_equal, a, b))
     return bool(a == b)
