@@ -211,7 +211,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             verbose=self.verbose,
             attributes=everything,
         ) as monitor:
-            solutions = training.run(tasks, self._solver_options(), monitor, start)
+            solutions = self._solve(tasks, monitor, start)
             if check is not None:
                 check(solutions)
             fitted = everything(solutions)
@@ -223,6 +223,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         training.warn_of_early_end(self, solutions)
         training.warn_of_scales(samples, tasks, solutions)
         return self
+
+    def _solve(
+        self, tasks: Sequence[Task], monitor: Any, start: Sequence[Any]
+    ) -> Sequence[Solution]:
+        """One Solution for each task, begun at its start."""
+        return training.run(tasks, self._solver_options(), monitor, start)
 
     def _forget(self) -> None:
         """Drop what was prepared for the last model."""
