@@ -273,13 +273,13 @@ nb::object tile_as(const Items& items, const std::vector<index>& rows, const Ite
 }
 
 nb::object tile(const Items& items, const std::optional<Indices>& rows, const Items& other,
-                const std::optional<Indices>& cols, const nb::object& n_jobs) {
+                const std::optional<Indices>& cols, const nb::object& n_jobs, bool in_float64) {
     const std::vector<index> left = checked(rows, items.size(), "rows");
     std::unique_ptr<Items> packed;
     if (cols) packed = other.subset(checked(cols, other.size(), "cols"));
     const Items& right = packed ? *packed : other;
     const int n_threads = threads(n_jobs);
-    if (items.single_precision())
+    if (items.single_precision() && !in_float64)
         return tile_as<float>(items, left, right, 0, right.size(), n_threads);
     return tile_as<double>(items, left, right, 0, right.size(), n_threads);
 }
@@ -323,10 +323,10 @@ void bind_items(nb::module_& m) {
         .def_prop_ro("dtype", &dtype, nb::sig("def dtype(self) -> numpy.dtype"),
                      "The type of the data, and of tiles.")
         .def("tile", &tile, "rows"_a.none(), "other"_a, "cols"_a.none() = nb::none(),
-             "n_jobs"_a.none() = nb::none(),
+             "n_jobs"_a.none() = nb::none(), "in_float64"_a = false,
              nb::sig("def tile(self, rows: numpy.ndarray | None, other: Items, "
-                     "cols: numpy.ndarray | None = None, n_jobs: int | None = None) "
-                     "-> numpy.ndarray"),
+                     "cols: numpy.ndarray | None = None, n_jobs: int | None = None, "
+                     "in_float64: bool = False) -> numpy.ndarray"),
              "The kernel between these rows and those columns of `other`.")
         .def("diagonal", &diagonal, nb::sig("def diagonal(self) -> numpy.ndarray"),
              "The kernel between each item and itself.")
