@@ -151,12 +151,14 @@ class VectorItems : public Items {
         std::vector<double> k(norms_.size());
         tiles().diagonal(kernel_, norms_.data(), size_, k.data());
         const double largest = std::numeric_limits<T>::max();
-        for (index i = 0; i < size_; ++i)
-            if (!(norms_[i] <= 1e307 && std::abs(k[i]) <= largest))
+        for (index i = 0; i < size_; ++i) {
+            const bool fits = norms_[i] <= 1e307 && std::abs(k[i]) <= largest;  // false for NaN
+            if (!fits)
                 throw std::invalid_argument(
                     "X: row " + std::to_string(i) +
                     " is too long for this kernel, or holds NaN or infinity: its product with "
                     "itself overflows. Scale the features, for instance with StandardScaler");
+        }
     }
 
     const Kernel& kernel() const { return kernel_; }

@@ -1,7 +1,7 @@
 #include "pool.hpp"
 
 #include <pthread.h>
-#include <signal.h>
+#include <signal.h>  // NOLINT: <csignal> has no pthread_sigmask
 
 #include <algorithm>
 #include <atomic>
@@ -149,8 +149,8 @@ void Pool::set_limit(int n) { limit_.store(n >= 1 && n != processors() ? n : 0);
 
 void Pool::run_erased(index n_chunks, int n_threads, Call call, const void* context,
                       const std::function<void()>* poll) {
-    const int helpers =
-        static_cast<int>(std::min<index>(std::min(n_threads, limit()), n_chunks)) - 1;
+    const index most = std::min<index>({n_threads, limit(), n_chunks});
+    const int helpers = static_cast<int>(most) - 1;
     if (helpers < 1 || inside_body) return run_serially(n_chunks, call, context, poll);
 
     const std::shared_ptr<State> state = state_;

@@ -60,11 +60,16 @@ MAXMARGIN_INLINE double add_square(double sum, double x) {
 
 // ---- Functions of a vector -------------------------------------------------------------------
 
-MAXMARGIN_INLINE Vec where(Mask mask, Vec v) { return (Vec)((Mask)v & mask); }
+template <class To, class From>
+MAXMARGIN_INLINE To as(From v) {
+    return __builtin_bit_cast(To, v);
+}
+
+MAXMARGIN_INLINE Vec where(Mask mask, Vec v) { return as<Vec>(as<Mask>(v) & mask); }
 
 constexpr std::uint64_t sign_bit = std::uint64_t{1} << 63;
 
-MAXMARGIN_INLINE Vec absolute(Vec v) { return (Vec)((Bits)v & ~sign_bit); }
+MAXMARGIN_INLINE Vec absolute(Vec v) { return as<Vec>(as<Bits>(v) & ~sign_bit); }
 
 // e^x = scale (1 + p) for -708 <= x <= 0: scale = 2^n with n = round(x / ln 2), and p = e^r - 1
 // with r = x - n ln 2 in [-ln 2 / 2, ln 2 / 2], by the Taylor polynomial (remainder 4e-18).
@@ -91,8 +96,8 @@ MAXMARGIN_INLINE Exponential exponential(Vec x) {
     q = q * r + (1.0 / 24.0);
     q = q * r + (1.0 / 6.0);
     q = q * r + (1.0 / 2.0);
-    const Bits exponent = ((Bits)shifted << 52) + (std::uint64_t{1023} << 52);
-    return {(Vec)exponent, (r * r) * q + r};
+    const Bits exponent = (as<Bits>(shifted) << 52) + (std::uint64_t{1023} << 52);
+    return {as<Vec>(exponent), (r * r) * q + r};
 }
 
 // e^x for x <= 0; 0 below -708, where the numbers lose their precision.
@@ -107,7 +112,7 @@ MAXMARGIN_INLINE Vec tanh(Vec x) {
     const Mask small = size < 20.0;
     const Exponential e = exponential(-2.0 * (where(small, size) + where(~small, Vec{} + 20.0)));
     const Vec m = e.scale * e.p + (e.scale - 1.0);
-    return (Vec)((Bits)(-m / (m + 2.0)) | ((Bits)x & sign_bit));
+    return as<Vec>(as<Bits>(-m / (m + 2.0)) | (as<Bits>(x) & sign_bit));
 }
 
 // ---- The kernels: a sum over the features, then a function of it and the squared norms -------
@@ -335,8 +340,8 @@ double dot(const double* a, const double* b, index n) {
         for (int v = 0; v < chains; ++v)
             sum[v] = Products::step(sum[v], load(a + i + v * lanes), load(b + i + v * lanes));
     double total = 0.0;
-    for (int v = 0; v < chains; ++v)
-        for (int lane = 0; lane < lanes; ++lane) total += sum[v][lane];
+    for (const Vec chain : sum)
+        for (int lane = 0; lane < lanes; ++lane) total += chain[lane];
     for (; i < n; ++i) total = Products::step(total, a[i], b[i]);
     return total;
 }
