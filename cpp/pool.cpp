@@ -149,7 +149,7 @@ void Pool::set_limit(int n) { limit_.store(n >= 1 && n != processors() ? n : 0);
 
 void Pool::run_erased(index n_chunks, int n_threads, Call call, const void* context,
                       const std::function<void()>* poll) {
-    const index most = std::min<index>({n_threads, limit(), n_chunks});
+    const auto most = std::min<index>({n_threads, limit(), n_chunks});
     const int helpers = static_cast<int>(most) - 1;
     if (helpers < 1 || inside_body) return run_serially(n_chunks, call, context, poll);
 
