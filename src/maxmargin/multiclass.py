@@ -89,6 +89,16 @@ class Scheme:
         """One score for each class; the winner's is the largest, up to ties."""
         return decisions
 
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs of classes (i, j), i < j."""
+        return list(combinations(range(self.n_classes), 2))
+
+    def pair_values(self, decisions: Floats) -> Floats:
+        """A value for each pair (i, j), the larger the more it speaks for i against j."""
+        first, second = np.array(self.pairs).T
+        return decisions[:, first] - decisions[:, second]
+
     def weights(self, dual_coef: Any, n_support: Indices) -> Any:
         """The matrix A for which A @ support vectors holds the weights of the features."""
         return dual_coef
@@ -112,6 +122,9 @@ class Binary(Scheme):
     def winners(self, decisions: Floats) -> Indices:
         return (decisions[:, 0] >= 0).astype(np.intp)
 
+    def pair_values(self, decisions: Floats) -> Floats:
+        return self.sign * decisions
+
 
 class OneVsOne(Scheme):
     """Every pair of classes has its own problem, and every problem a vote.
@@ -121,13 +134,11 @@ class OneVsOne(Scheme):
     """
 
     @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (i, j), i < j, in the order of the problems."""
-        return list(combinations(range(self.n_classes), 2))
-
-    @property
     def n_decisions(self) -> int:
         return len(self.pairs)
+
+    def pair_values(self, decisions: Floats) -> Floats:
+        return decisions
 
     def parts(self, labels: Indices) -> list[Part]:
         rows = [np.flatnonzero(labels == c) for c in range(self.n_classes)]

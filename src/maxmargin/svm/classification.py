@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from maxmargin._compat import Interval, StrOptions, fit_context
-from maxmargin.multiclass import SCHEMES
+from maxmargin.multiclass import SCHEMES, scheme
 from maxmargin.problem import (
     Floats,
     Problem,
@@ -18,12 +18,13 @@ from maxmargin.problem import (
     squared_hinge_svc,
 )
 from maxmargin.solution import Solution
-from maxmargin.svm.classifier import KernelClassifier, Machine
+from maxmargin.svm.calibration import CalibratedClassifier
+from maxmargin.svm.classifier import Machine
 
 LOSSES = {"hinge": c_svc, "squared_hinge": squared_hinge_svc}
 
 
-class SVC(KernelClassifier):
+class SVC(CalibratedClassifier):
     """Support vector classification with a soft margin.
 
     For two classes, labelled y = -1 and +1, and weights s_i, the machine solves
@@ -155,7 +156,7 @@ class SVC(KernelClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClassifier._parameter_constraints,
+        **CalibratedClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "probability": ["boolean"],
         "loss": [StrOptions(set(LOSSES))],
@@ -237,6 +238,7 @@ class SVC(KernelClassifier):
         """
         samples = self._samples(X, y, sample_weight)
         labels = self._labels(samples, y)
+        rule = scheme(self.multi_class, len(labels.classes))
 
         def problem(signs: Any, weights: Floats) -> Problem:
             if self.multi_class == "crammer_singer":
@@ -247,12 +249,13 @@ class SVC(KernelClassifier):
             has_intercept = self.fit_intercept and self.multi_class != "crammer_singer"
             return solution.coefficients, -solution.rho[0] if has_intercept else 0.0
 
-        tasks = self._tasks(samples, labels, problem, self.multi_class)
-        attributes = self._attributes(samples, labels, tasks, machine, self.multi_class)
-        return self._train(samples, tasks, attributes)
+        tasks = self._tasks(samples, labels, problem, rule)
+        attributes = self._attributes(samples, labels, tasks, machine, rule)
+        calibration = self._calibration(samples, labels, tasks, problem, machine, rule)
+        return self._train(samples, tasks, attributes, **calibration)
 
 
-class NuSVC(KernelClassifier):
+class NuSVC(CalibratedClassifier):
     """Support vector classification with nu, a fraction, in the place of C.
 
     At most a fraction nu of the rows violates the margin, and at least a fraction nu are support
@@ -368,7 +371,7 @@ class NuSVC(KernelClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClassifier._parameter_constraints,
+        **CalibratedClassifier._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "probability": ["boolean"],
     }
@@ -444,22 +447,25 @@ class NuSVC(KernelClassifier):
         """
         samples = self._samples(X, y, sample_weight)
         labels = self._labels(samples, y)
-        tasks = self._tasks(samples, labels, self._problem)
-        attributes = self._attributes(samples, labels, tasks, _scaled)
-        return self._train(samples, tasks, attributes, check=self._check_margins)
+        rule = scheme("ovo", len(labels.classes))
 
-    def _problem(self, signs: Floats, weights: Floats) -> Problem:
-        """Each class sums to nu sum(w) / 2, which a light class may not have."""
-        lightest = min(weights[signs > 0].sum(), weights[signs < 0].sum())
-        largest = float(2 * lightest / weights.sum())
+        def problem(signs: Floats, weights: Floats) -> Problem:
+            as_asked = nu_svc(signs, self.nu, weights)
+            largest = _largest_nu(as_asked)
+            return as_asked if self.nu <= largest else nu_svc(signs, largest, weights)
+
+        tasks = self._tasks(samples, labels, problem, rule)
+        largest = min(_largest_nu(task.problem) for task in tasks)
         if self.nu > largest * (1 + 1e-12):
             warnings.warn(
                 f"nu={self.nu} is infeasible: a class has too little weight for it. The largest nu "
                 f"that it allows, {largest:.3g}, is used; lower nu or balance the class weights.",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=3,
             )
-        return nu_svc(signs, min(self.nu, largest), weights)
+        attributes = self._attributes(samples, labels, tasks, _scaled, rule)
+        calibration = self._calibration(samples, labels, tasks, problem, _scaled, rule)
+        return self._train(samples, tasks, attributes, check=self._check_margins, **calibration)
 
     def _check_margins(self, solutions: Sequence[Solution]) -> None:
         """Refuse solutions none of which has a margin; warn where some have."""
@@ -482,8 +488,14 @@ class NuSVC(KernelClassifier):
             f"{len(without)} of {len(solutions)} pairs of classes have no margin, and votes worth "
             f"nothing: {reason}",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
+
+
+def _largest_nu(problem: Problem) -> float:
+    """Each class sums to nu sum(w) / 2, which a light class may not have."""
+    positive, negative = problem.upper.sum(), -problem.lower.sum()
+    return float(2 * min(positive, negative) / (positive + negative))
 
 
 def _half_distance(solution: Solution) -> float | None:

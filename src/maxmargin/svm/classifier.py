@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._compat import StrOptions
-from maxmargin.multiclass import OneVsOne, Scheme, scheme
+from maxmargin.multiclass import OneVsOne, Scheme
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Solution
 from maxmargin.svm.base import Attributes, KernelMachine, dense
@@ -89,10 +89,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         samples: Samples,
         labels: Labels,
         problem: Callable[[Any, Floats], Problem],
-        multi_class: str = "ovo",
+        rule: Scheme,
     ) -> list[Task]:
         """One task for each part of the scheme; ``problem(y, weights)`` builds it."""
-        rule = scheme(multi_class, len(labels.classes))
         return [
             Task(
                 problem(part.y, labels.weights if part.rows is None else labels.weights[part.rows]),
@@ -110,10 +109,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         labels: Labels,
         tasks: Sequence[Task],
         machine: Callable[[Solution], Machine],
-        multi_class: str = "ovo",
+        rule: Scheme,
     ) -> Callable[[Sequence[Solution | None]], Attributes]:
         """The fitted attributes as a function of the solutions, where ``machine`` reads one."""
-        rule = scheme(multi_class, len(labels.classes))
         order = np.argsort(labels.index, kind="stable")
 
         def attributes(solutions: Sequence[Solution | None]) -> Attributes:
@@ -185,15 +183,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        return self.classes_.take(self._of_decisions(X, self._winners))
+
+    def _winners(self, decisions: Floats) -> Indices:
         rule = self._scheme
-        confident = self.break_ties and isinstance(rule, OneVsOne)
-
-        def winners(decisions: Floats) -> Indices:
-            if confident:
-                return np.argmax(rule.confidences(decisions), axis=1)
-            return rule.winners(decisions)
-
-        return self.classes_.take(self._of_decisions(X, winners))
+        if self.break_ties and isinstance(rule, OneVsOne):
+            return np.argmax(rule.confidences(decisions), axis=1)
+        return rule.winners(decisions)
 
     def _decisions(self, X: Any) -> Floats:
         """One value for each intercept."""
