@@ -86,7 +86,7 @@ def test_conjugate_gradients_go_on_from_a_start(data):
         problems, K, tol=1e-6, memory=0, starts=[s.coefficients for s in cold]
     )
     assert cold[0].iterations > 5
-    assert warm[0].iterations == 0
+    assert warm[0].iterations == 1
 
 
 @pytest.mark.parametrize("memory", ROUTES.values(), ids=ROUTES)

@@ -81,7 +81,7 @@ def solve_least_squares(
     Returns
     -------
     list of Solution
-        One for each problem.  All count the same steps: those of conjugate gradients, or 1.
+        One for each problem.  All count the same steps: those of conjugate gradients, at least 1.
     """
     system = System(problems, items, n_threads)
     asked = Accuracy(tol, gap_tol)
@@ -230,7 +230,7 @@ class State:
         if not self.exact:
             asked = replace(asked, checked="by the solver's running residual")
         scores = (G - problem.ridge * c - problem.linear)[:, None]
-        return solution(problem, c, scores, certificate, self.steps, outcome, asked)
+        return solution(problem, c, scores, certificate, max(self.steps, 1), outcome, asked)
 
 
 # ------------------------------------------------------------------ the two inverses
