@@ -189,8 +189,9 @@ Kernel make_kernel(const std::string& name, double gamma, double coef0, int degr
     for (const auto& [known, kind] : names)
         if (name == known) {
             // The exponentials are for negative arguments only.
-            if (kind == Kind::rbf || kind == Kind::laplacian)
-                if (!(gamma >= 0.0)) throw std::invalid_argument("gamma: it must not be negative");
+            const bool exponential = kind == Kind::rbf || kind == Kind::laplacian;
+            if (exponential && !(gamma >= 0.0))
+                throw std::invalid_argument("gamma: it must not be negative");
             if (degree < 0) throw std::invalid_argument("degree: it must not be negative");
             return {kind, gamma, coef0, degree};
         }
