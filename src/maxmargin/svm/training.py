@@ -162,7 +162,10 @@ def run(
         n_items = max(len(task.samples.rows) for task in tasks)
         n_variables = sum(len(task.problem) for task in tasks)
         options = options | {"max_iter": iteration_limit(n_items, n_variables)}
-    tasks, options = sharing_rows(tasks, options)
+    try:
+        tasks, options = sharing_rows(tasks, options)
+    except KeyboardInterrupt as error:
+        monitor.interrupt(error)
     return [
         solve(task.problem, task.items, **options, start=start[i], monitor=monitor.subproblem(i))
         for i, task in enumerate(tasks)
@@ -183,12 +186,14 @@ def sharing_rows(
     n = len(samples.items)
     megabytes, whole = cache_megabytes(n, options["cache_size"]), 8.0 * n**2 / 2**20
     work = sum(len(task.rows) ** 2 for task in tasks) / max(n, 1) ** 2
-    pays = work > 3 or (work > 1.2 and n <= 4096)
+    pays = (work > 3 and n <= 8192) or (work > 1.2 and n <= 4096)
     keeps_weights = isinstance(samples.kernel.kernel, Linear) and options["strategy"] != "auto"
-    apart = any(task.samples is not samples for task in tasks)
-    if not pays or whole > megabytes or keeps_weights or apart:
+    items = native(samples.items)  # a function of the user's is called here, once
+    if is_precomputed(samples.kernel.kernel) or not takes_arrays(samples.kernel.kernel):
+        shared = replace(samples, items=items)
+        return [replace(task, samples=shared) for task in tasks], options
+    if not pays or whole > megabytes or keeps_weights:
         return tasks, options
-    items = native(samples.items)
     matrix = items.tile(None, items, None, options["n_jobs"], in_float64=True)
     shared = replace(samples, items=native(matrix))
     rest = max(megabytes - whole, 1.0)
