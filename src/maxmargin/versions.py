@@ -1,4 +1,4 @@
-"""What a bug report needs to say of the machine."""
+"""What a bug report should say about the machine and its software."""
 
 from __future__ import annotations
 
@@ -6,34 +6,39 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-DEPENDENCIES = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "matplotlib", "rich")
+from threadpoolctl import threadpool_info
+
+from maxmargin import __version__, _core
+from maxmargin.threads import effective_threads
+
+DEPENDENCIES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "joblib",
+    "threadpoolctl",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "rich",
+)
 
 
 def show_versions() -> None:
-    """Print the versions of maxmargin and its dependencies, the instruction set and the threads.
-
-    Examples
-    --------
-    >>> import maxmargin
-    >>> maxmargin.show_versions()  # doctest: +SKIP
-    """
-    for name, value in versions().items():
-        print(f"{name:>15}: {value}")
-
-
-def versions() -> dict[str, str]:
-    """What ``show_versions`` prints."""
-    from maxmargin import __version__, _core
-    from maxmargin.threads import effective_threads
-
-    return {
-        "maxmargin": __version__,
-        "instruction set": _core.instruction_set(),
-        "threads": str(effective_threads()),
-        "python": sys.version.split()[0],
-        "system": platform.platform(),
-        **{name: _version(name) for name in DEPENDENCIES},
-    }
+    """Print the versions, the instruction set of the kernels and the threads in use."""
+    print("System:")
+    print(f"    python: {sys.version.split()[0]} ({platform.python_implementation()})")
+    print(f"   machine: {platform.machine()}, {platform.platform()}")
+    print("\nmaxmargin:")
+    print(f"           version: {__version__}")
+    print(f"   instruction set: {_core.instruction_set()}")
+    print(f"  threads (n_jobs=None): {effective_threads(None)}")
+    print("\nDependencies:")
+    for name in DEPENDENCIES:
+        print(f"  {name:>14}: {_version(name)}")
+    print("\nThread pools:")
+    for pool in threadpool_info():
+        print(f"  {pool['user_api']} ({pool['internal_api']}): {pool['num_threads']} threads")
 
 
 def _version(name: str) -> str:
