@@ -260,6 +260,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _decisions(self, X: Any) -> Floats:
         """f(X) for every row of dual_coef_, shape (n_rows, k)."""
+        check_is_fitted(self)
         V = np.ascontiguousarray(dense(self.dual_coef_).T)
         return self._evaluate(X, lambda products: products(V, slice(None))) + self.intercept_
 
