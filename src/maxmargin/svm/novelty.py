@@ -17,6 +17,10 @@ from maxmargin.svm import inputs
 from maxmargin.svm.base import Attributes
 from maxmargin.svm.single import SingleMachine
 
+BORDER = 1e-12
+"""The border is moved outwards by this share of the largest |f|, so that rounding alone puts no
+support vector outside."""
+
 
 class NoveltyDetector(OutlierMixin, SingleMachine):
     """A kernel machine that tells inliers from outliers: decision_function >= 0 is inside."""
@@ -224,11 +228,14 @@ class OneClassSVM(NoveltyDetector):
             The machine itself.
         """
         samples = self._samples(X, None, sample_weight)
+        problem = one_class(samples.weights, self.nu)
+        rounding = BORDER * float(problem.target[0] * np.abs(samples.items.diagonal()).max())
 
         def model(solution: Solution) -> Attributes:
-            return {"intercept_": -solution.rho, "offset_": solution.rho.copy()}
+            offset = solution.rho - rounding
+            return {"intercept_": -offset, "offset_": offset}
 
-        return self._fit_one(samples, one_class(samples.weights, self.nu), model)
+        return self._fit_one(samples, problem, model)
 
     def decision_function(self, X: Any) -> Floats:
         """The signed distance from the half-space's border, times |w|.
@@ -495,7 +502,3 @@ class SVDD(NoveltyDetector):
             "same for all training rows.  Normalise the kernel to k(x, x) = 1, or pass it as a "
             "function."
         )
-
-
-BORDER = 1e-12
-"""By how much the squared radius is widened, so that rounding puts no support vector outside."""
