@@ -226,6 +226,9 @@ class CrammerSinger(Scheme):
         table = coefficients[0].reshape(len(labels), self.n_classes).T
         return table[1:] - table[:1] if self.n_classes == 2 else table
 
+    def pair_values(self, decisions: Floats) -> Floats:
+        return -decisions if self.n_classes == 2 else super().pair_values(decisions)
+
     def winners(self, decisions: Floats) -> Indices:
         if self.n_classes == 2:
             return (decisions[:, 0] >= 0).astype(np.intp)

@@ -220,7 +220,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             vars(self).update(fitted)
             if then is not None:
                 vars(self).update(then(monitor))
-        training.warn_of_early_end(self, solutions)
+        training.warn_of_early_end(self, solutions, monitor.reason)
         training.warn_of_scales(samples, tasks, solutions)
         return self
 

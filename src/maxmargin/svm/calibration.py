@@ -6,7 +6,8 @@ fifths of its rows, five times, for the decision values of the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.multiclass import Binary, Part, Scheme
+from maxmargin.multiclass import CrammerSinger, Scheme
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Solution
 from maxmargin.solve import solve
 from maxmargin.svm.base import BLOCK, Attributes, blocks
 from maxmargin.svm.classifier import KernelClassifier, Labels, Machine
 from maxmargin.svm.inputs import Samples
-from maxmargin.svm.probability import couple, platt, sigmoid, unseen_decisions
+from maxmargin.svm.probability import couple, folds, platt, sigmoid, unseen_decisions
 from maxmargin.svm.training import Task
 
 N_FOLDS = 5
@@ -48,6 +49,14 @@ class CalibratedClassifier(KernelClassifier):
     probA_: Floats
     probB_: Floats
 
+    def _attributes(self, *args: Any) -> Callable[[Sequence[Solution | None]], Attributes]:
+        """As for any classifier, and no probabilities yet."""
+        attributes = super()._attributes(*args)
+        return lambda solutions: attributes(solutions) | {
+            "probA_": np.empty(0),
+            "probB_": np.empty(0),
+        }
+
     def _calibration(
         self,
         samples: Samples,
@@ -59,38 +68,25 @@ class CalibratedClassifier(KernelClassifier):
     ) -> dict[str, Any]:
         """What ``_train`` is to do after the fit."""
         if not self.probability:
-            nothing = {"probA_": np.empty(0), "probB_": np.empty(0)}
-            return {"then": lambda monitor: nothing}
+            return {}
         rng = check_random_state(self.random_state)
         options = self._solver_options()
 
         def calibrate(monitor: Any) -> Attributes:
-            unused = iter(range(len(tasks), len(tasks) * (1 + N_FOLDS)))
+            monitors = (monitor.subproblem(len(tasks) + i) for i in count())
             decisions = np.zeros((len(samples), rule.n_decisions))
             for column, (task, part) in enumerate(
                 zip(tasks, rule.parts(labels.index), strict=True)
             ):
-                items, weights = task.items, labels.weights[_rows(part)]
-
-                def decide(
-                    train: Indices,
-                    test: Indices,
-                    items: Any = items,
-                    part: Part = part,
-                    weights: Floats = weights,
-                ) -> Floats:
-                    part_monitor = monitor.subproblem(next(unused))
-                    solution = solve(
-                        problem(part.y[train], weights[train]),
-                        items.subset(train),
-                        **options,
-                        monitor=part_monitor,
-                    )
-                    c, intercept = machine(solution)
-                    return _values(items, test, train, c) + intercept
-
-                values = unseen_decisions(part.y, decide, rng, N_FOLDS)
-                decisions[_rows(part), column] = rule.sign * values
+                rows = slice(None) if part.rows is None else part.rows
+                decide = _decider(
+                    task.items, part.y, labels.weights[rows], problem, machine, options, monitors
+                )
+                if isinstance(rule, CrammerSinger):
+                    decisions = _unseen_of_all(rule, part.y, decide, rng)
+                else:
+                    values = unseen_decisions(part.y, decide, rng, N_FOLDS)
+                    decisions[rows, column] = rule.sign * values
             fitted = [
                 platt(values[among], labels.index[among] == i, samples.weights[among])
                 for (i, j), values in zip(rule.pairs, rule.pair_values(decisions).T, strict=True)
@@ -101,13 +97,9 @@ class CalibratedClassifier(KernelClassifier):
 
         return {"then": calibrate, "n_more": N_FOLDS * len(tasks)}
 
-    @property
-    def _predicts_by_probability(self) -> bool:
-        return bool(self.probability and len(self.probA_) and isinstance(self._scheme, Binary))
-
     def _winners(self, decisions: Floats) -> Indices:
         """Two classes with probabilities: the more probable one, which need not be f's."""
-        if self._predicts_by_probability:
+        if self.probability and len(self.probA_) == 1:
             return np.argmax(self._probabilities(decisions), axis=1)
         return super()._winners(decisions)
 
@@ -157,13 +149,42 @@ class CalibratedClassifier(KernelClassifier):
         return couple(first, len(self.classes_))
 
 
-def _rows(part: Part) -> Any:
-    return slice(None) if part.rows is None else part.rows
+def _decider(
+    items: Any,
+    y: Any,
+    weights: Floats,
+    problem: Callable[[Any, Floats], Problem],
+    machine: Callable[[Solution], Machine],
+    options: dict[str, Any],
+    monitors: Iterator[Any],
+) -> Callable[[Indices, Indices], Floats]:
+    """A function that trains on some rows and returns f of others."""
+
+    def decide(train: Indices, test: Indices) -> Floats:
+        of_train = problem(y[train], weights[train])
+        solution = solve(of_train, items.subset(train), **options, monitor=next(monitors))
+        c, intercept = machine(solution)
+        c = c.reshape(len(train), -1)  # a column for each class, where they are trained as one
+        used = c.any(axis=1)
+        values = [
+            items.tile(test[block], items, train[used]) @ c[used] + intercept
+            for block in blocks(len(test), BLOCK)
+        ]
+        return np.squeeze(np.concatenate(values), axis=1 if c.shape[1] == 1 else ())
+
+    return decide
 
 
-def _values(items: Any, test: Indices, train: Indices, c: Floats) -> Floats:
-    """f of some items, where c are the coefficients of others."""
-    used = c != 0
-    support, c = train[used], c[used]
-    parts = [items.tile(test[block], items, support) @ c for block in blocks(len(test), BLOCK)]
-    return np.concatenate(parts)
+def _unseen_of_all(
+    rule: CrammerSinger,
+    labels: Indices,
+    decide: Callable[[Indices, Indices], Floats],
+    rng: np.random.RandomState,
+) -> Floats:
+    """Unseen decision values of a problem that has a column of them for each class."""
+    fold = folds(labels, N_FOLDS, rng)
+    scores = np.zeros((len(labels), rule.n_classes))
+    for k in range(min(N_FOLDS, len(labels))):
+        test = np.flatnonzero(fold == k)
+        scores[test] = decide(np.flatnonzero(fold != k), test)
+    return scores[:, 1:] - scores[:, :1] if rule.n_classes == 2 else scores

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.kernels import Linear, native
+from maxmargin.monitor import Stop
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Outcome, Solution
 from maxmargin.solve import cache_megabytes, iteration_limit, solve
@@ -203,10 +204,17 @@ def sharing_rows(
 # ------------------------------------------------------------------ what the user has to know
 
 
-def warn_of_early_end(estimator: Any, solutions: Sequence[Solution]) -> None:
+def warn_of_early_end(estimator: Any, solutions: Sequence[Solution], reason: Stop | None) -> None:
     """Say that a fit ended early, how good its model is, and what to do."""
     worst = max((s.outcome for s in solutions), key=SEVERITY.index)
     if worst.finished:
+        if reason is not None:
+            warnings.warn(
+                f"The fit was stopped by {reason.value} while its probabilities were calibrated: "
+                "they are not to be relied on, the model is.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         return
     gap = sum(s.gap for s in solutions)
     value = sum(s.primal for s in solutions)
