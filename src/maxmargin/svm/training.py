@@ -254,7 +254,7 @@ def warn_of_scales(samples: Samples, tasks: Sequence[Task], solutions: Sequence[
     if is_precomputed(samples.kernel.kernel):
         return
     low, high = spread_of_scales(samples.X)
-    if high > 30 * low or high > 100:
+    if high > 30 * low or high > 300:
         warnings.warn(
             f"The fit took {max(s.iterations for s in solutions)} iterations: the features' scales "
             f"reach from {low:.2g} to {high:.2g}. Scale them first, for example with "
