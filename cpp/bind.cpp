@@ -412,7 +412,7 @@ class SolverHandle {
     SolverHandle& operator=(const SolverHandle&) = delete;
 
     // `poll` is called with no arguments every `interval` seconds or so; True ends the run.
-    std::string run(double tol, index limit, const nb::callable& poll, double interval) {
+    const char* run(double tol, index limit, const nb::callable& poll, double interval) {
         callback_ = &poll;
         interval_ = interval;
         next_ = Clock::now();
@@ -427,9 +427,10 @@ class SolverHandle {
                 case End::limit:
                     return "limit";
             }
-        } catch (const Stopped&) {  // the answer is the state of the last whole move
+        } catch (const Stopped&) {
+            return "stopped";  // the state is that of the last whole move
         }
-        return "stopped";
+        return "limit";
     }
 
     Solver& solver() { return *solver_; }

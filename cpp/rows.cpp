@@ -17,7 +17,7 @@ constexpr index kAlwaysKept = 4;
 Rows::Rows(const Items& items, double bytes, int threads, const std::function<void()>* poll)
     : items_(&items), n_(items.size()), threads_(threads), poll_(poll), diagonal_(n_), rows_(n_) {
     const double row_bytes = sizeof(double) * std::max(1.0, static_cast<double>(n_));
-    const double most = static_cast<double>(std::max(n_, kAlwaysKept));
+    const auto most = static_cast<double>(std::max(n_, kAlwaysKept));
     capacity_ = static_cast<index>(std::clamp<double>(bytes / row_bytes, kAlwaysKept, most));
     items.diagonal(diagonal_.data());
 }

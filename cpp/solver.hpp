@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -44,7 +45,7 @@ struct Options {
 };
 
 // Thrown out of `Control::poll` to end a run.
-struct Stopped {};
+struct Stopped final : std::exception {};
 
 // What a solver and the solvers of its blocks share: the count of updates and the way out.
 struct Control {
