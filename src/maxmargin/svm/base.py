@@ -55,6 +55,7 @@ from maxmargin.problem import Floats, Indices
 from maxmargin.solution import Solution
 from maxmargin.strategies import STRATEGIES, Strategy
 from maxmargin.svm import inputs, training
+from maxmargin.svm.diagnosis import checksum
 from maxmargin.svm.inputs import NOT_FINITE, Samples
 from maxmargin.svm.training import Task
 
@@ -198,6 +199,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """
         common = {"shape_fit_": samples.shape, "_gamma": samples.gamma, "_kernel": samples.kernel}
         common |= {"_sparse": samples.sparse, "_fit_dtype": getattr(samples.X, "dtype", None)}
+        common |= {"_checksum": checksum(tasks)}
 
         def everything(solutions: Sequence[Solution | None]) -> Attributes:
             return common | attributes(solutions)

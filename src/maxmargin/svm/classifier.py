@@ -18,6 +18,7 @@ from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Solution
 from maxmargin.svm.base import Attributes, KernelMachine, dense
 from maxmargin.svm.inputs import Samples
+from maxmargin.svm.margins import MarginClassifier, margins_of
 from maxmargin.svm.training import Task, report
 
 Machine = tuple[Floats, float]
@@ -45,7 +46,7 @@ class Labels:
     weights: Floats
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):
+class KernelClassifier(MarginClassifier, ClassifierMixin, KernelMachine):
     """A kernel machine that tells classes apart, two or many."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -131,6 +132,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 "intercept_": np.broadcast_to(
                     [rule.sign * b + 0.0 for _, b in machines], rule.n_decisions
                 ).copy(),
+                "margin_": margins_of(
+                    rule, [task.problem for task in tasks], [c for c, _ in machines], solutions
+                ),
                 "classes_": labels.classes,
                 "class_weight_": labels.class_weight,
                 "n_iter_": np.array(n_iter, dtype=np.int32),

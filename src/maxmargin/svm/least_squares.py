@@ -42,6 +42,8 @@ class LeastSquaresMachine(KernelMachine):
     C: float
     fit_intercept: bool
 
+    _least_squares = True  # rows beyond their margin pay as well
+
     def _solve(
         self, tasks: Sequence[Task], monitor: Any, start: Sequence[Any]
     ) -> Sequence[Solution]:

@@ -15,14 +15,16 @@ from maxmargin.problem import Floats, Indices, one_class, svdd
 from maxmargin.solution import Solution
 from maxmargin.svm import inputs
 from maxmargin.svm.base import Attributes
+from maxmargin.svm.diagnosis import Diagnosable, Judgement
 from maxmargin.svm.single import SingleMachine
+from maxmargin.svm.training import Task
 
 BORDER = 1e-12
 """The border is moved outwards by this share of the largest |f|, so that rounding alone puts no
 support vector outside."""
 
 
-class NoveltyDetector(OutlierMixin, SingleMachine):
+class NoveltyDetector(Diagnosable, OutlierMixin, SingleMachine):
     """A kernel machine that tells inliers from outliers: decision_function >= 0 is inside."""
 
     offset_: Floats
@@ -252,6 +254,9 @@ class OneClassSVM(NoveltyDetector):
             Positive for inliers, negative for outliers.
         """
         return self._decisions(X)[:, 0]
+
+    def _judge(self, index: int, task: Task, coefficients: Floats, scores: Floats) -> Judgement:
+        return Judgement(coefficients, scores[:, 0] + self.intercept_)
 
 
 class SVDD(NoveltyDetector):
@@ -483,6 +488,9 @@ class SVDD(NoveltyDetector):
             Positive inside the ball, negative outside.
         """
         return 2 * self._decisions(X)[:, 0] - self._self_similarity(X)
+
+    def _judge(self, index: int, task: Task, coefficients: Floats, scores: Floats) -> Judgement:
+        return Judgement(coefficients, 2 * (scores[:, 0] + self.intercept_) - self._diagonal)
 
     def _self_similarity(self, X: Any) -> Floats:
         """k(x, x) of the rows of X, which were found valid before."""

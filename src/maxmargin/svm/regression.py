@@ -13,8 +13,10 @@ from maxmargin._compat import Interval, StrOptions, fit_context
 from maxmargin.problem import Floats, epsilon_svr, nu_svr, squared_epsilon_svr
 from maxmargin.solution import Solution
 from maxmargin.svm.base import Attributes
+from maxmargin.svm.diagnosis import Diagnosable, Judgement
 from maxmargin.svm.inputs import Samples
 from maxmargin.svm.single import SingleMachine
+from maxmargin.svm.training import Task
 
 LOSSES = {
     "epsilon_insensitive": epsilon_svr,
@@ -22,13 +24,23 @@ LOSSES = {
 }
 
 
-class KernelRegressor(RegressorMixin, SingleMachine):
+class KernelRegressor(Diagnosable, RegressorMixin, SingleMachine):
     """A kernel machine that predicts numbers."""
+
+    @property
+    def _half_width(self) -> float:
+        """Of the tube in which an error costs nothing."""
+        return 0.0
 
     def _targets(self, samples: Samples) -> Floats:
         """The targets as numbers."""
         options: Any = {"ensure_2d": False, "dtype": np.float64, "input_name": "y"}
         return check_array(samples.y, **options)
+
+    def _judge(self, index: int, task: Task, coefficients: Floats, scores: Floats) -> Judgement:
+        error = self._targets(task.samples) - scores[:, 0] - self.intercept_
+        alpha = task.problem.spread(coefficients)[:, 0]
+        return Judgement(alpha, self._half_width - np.abs(error))
 
     def predict(self, X: Any) -> Floats:
         """The value at each row of X.
@@ -230,6 +242,10 @@ class SVR(KernelRegressor):
         )
         return self._fit_one(samples, problem, _intercept)
 
+    @property
+    def _half_width(self) -> float:
+        return self.epsilon
+
 
 class NuSVR(KernelRegressor):
     """Support vector regression with nu, a fraction, in the place of epsilon.
@@ -403,6 +419,10 @@ class NuSVR(KernelRegressor):
         samples = self._samples(X, y, sample_weight)
         problem = nu_svr(self._targets(samples), self.C, self.nu, samples.weights)
         return self._fit_one(samples, problem, _tube)
+
+    @property
+    def _half_width(self) -> float:
+        return self.epsilon_
 
 
 def _intercept(solution: Solution) -> Attributes:
