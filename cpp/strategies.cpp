@@ -1,93 +1,18 @@
-// The working-set strategies; reference.py has the same in readable NumPy.
+// The working-set strategies that move a pair or a variable; reference.py has the same in readable
+// NumPy.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
+#include "glance.hpp"
 #include "solver.hpp"
 
 namespace maxmargin {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-
-// ------------------------------------------------------------------ steps (Platt 1999)
-
-// c_i grows and c_j shrinks by the same t >= 0: the vertex of a parabola, cut to the box.
-void pair_step(const View& view, index i, index j, double slope, double curvature, Move& move) {
-    const Part& part = view.part;
-    const double room_i = part.upper[i] - part.c[i], room_j = part.c[j] - part.lower[j];
-    const double t = std::min({slope / curvature, room_i, room_j});
-    move.variables = {i, j};
-    move.values = {t == room_i ? part.upper[i] : part.c[i] + t,
-                   t == room_j ? part.lower[j] : part.c[j] - t};
-}
-
-void single_step(const View& view, index i, double gradient, Move& move) {
-    const Part& part = view.part;
-    const double c = part.c[i] - gradient / view.curvature(i);
-    move.variables = {i};
-    move.values = {std::clamp(c, part.lower[i], part.upper[i])};
-}
-
-// How much a variable without a group may gain: -G where it can follow, else 0.
-double pull(const Part& part, index i, double gradient) {
-    return (gradient < 0 ? part.up(i) : part.down(i)) ? -gradient : 0.0;
-}
-
-// ------------------------------------------------------------------ all gradients at a glance
-
-// The gradient of every variable, and of each group the smallest that may grow and the largest that
-// may shrink. Ties go to the last index, as in LIBSVM.
-struct Glance {
-    std::vector<double> gradient, low, high;
-    std::vector<index> grow, shrink;
-    double violation = 0;
-    index group = -1;   // the worst one, or
-    index single = -1;  // the worst variable without a group
-
-    void look(const View& view) {
-        const Part& part = view.part;
-        view.scores.complete();
-        gradient.resize(part.size());
-        low.assign(part.groups, kInfinity);
-        high.assign(part.groups, -kInfinity);
-        grow.assign(part.groups, -1);
-        shrink.assign(part.groups, -1);
-        violation = 0;
-        group = single = -1;
-        for (index v = 0; v < part.size(); ++v) {
-            const double g = gradient[v] = part.gradient(v);
-            const index of = part.group[v];
-            if (of < 0) {
-                if (const double size = std::abs(pull(part, v, g)); size >= violation) {
-                    violation = size;
-                    single = v;
-                }
-                continue;
-            }
-            if (g <= low[of] && part.up(v)) {
-                low[of] = g;
-                grow[of] = v;
-            }
-            if (g >= high[of] && part.down(v)) {
-                high[of] = g;
-                shrink[of] = v;
-            }
-        }
-        for (index of = 0; of < part.groups; ++of) {
-            if (grow[of] < 0 || shrink[of] < 0 || high[of] - low[of] < violation) continue;
-            violation = high[of] - low[of];
-            group = of;
-            single = -1;
-        }
-    }
-
-    // The middle of what the conditions allow, which no violator is on the right side of.
-    double rho(index of) const { return of < 0 ? 0.0 : (low[of] + high[of]) / 2; }
-};
+// ------------------------------------------------------------------ pairs
 
 // Takes the most violating pair (or variable): what is left when a heuristic finds nothing.
 bool worst(const View& view, const Glance& glance, double tol, Move& move) {
@@ -319,148 +244,6 @@ class Coordinate final : public Sweep {
     }
 };
 
-// ------------------------------------------------------------------ blocks and groups
-
-// Decomposition (Osuna, Freund and Girosi 1997; Joachims 1999). The block's variables are a part of
-// their own, solved by another strategy. A growing block (chunking) keeps all support vectors.
-class Block final : public Strategy {
-  public:
-    explicit Block(StrategySpec spec) : spec_(std::move(spec)) {}
-
-    bool next(const View& view, double tol, Move& move) override {
-        const Part& part = view.part;
-        glance_.look(view);
-        violation_ = glance_.violation;
-        if (!(violation_ >= tol)) return false;
-
-        Restriction block = restrict(part, choose(part));
-        const auto items = view.items.subset(block.items);
-        Options options = view.options;
-        options.shrinking = false;
-        options.seed = view.random.next();
-        Solver solver(*items, std::move(block.part), *spec_.inner, options, view.control);
-        solver.run(std::max(tol / 2, violation_ / 10));
-
-        move.variables = block.variables;
-        move.values = solver.part().c;
-        kept_.clear();
-        const auto room =
-            spec_.growing ? move.variables.size() : static_cast<std::size_t>(spec_.size / 2);
-        for (std::size_t k = 0; k < move.variables.size() && kept_.size() < room; ++k) {
-            const index v = move.variables[k];
-            const double c = move.values[k];
-            if (spec_.growing ? c != 0 : c < part.upper[v] && c > part.lower[v]) kept_.push_back(v);
-        }
-        return true;
-    }
-    bool solves_blocks() const override { return true; }
-
-  private:
-    // The variables kept from the last block, then alternately the smallest gradient that may grow
-    // and the largest that may shrink of each group.
-    std::vector<index> choose(const Part& part) const {
-        const auto room = static_cast<std::size_t>(spec_.size) + (spec_.growing ? kept_.size() : 0);
-        const std::vector<double>& g = glance_.gradient;
-        std::vector<std::vector<index>> ranks;
-        auto rank = [&](auto&& belongs, auto&& before) {
-            std::vector<index> list;
-            for (index v = 0; v < part.size(); ++v)
-                if (belongs(v)) list.push_back(v);
-            const auto end = list.begin() + std::min(list.size(), room);
-            std::partial_sort(list.begin(), end, list.end(), [&](index a, index b) {
-                return before(a, b) || (!before(b, a) && a < b);
-            });
-            list.erase(end, list.end());
-            ranks.push_back(std::move(list));
-        };
-        for (index of = 0; of < part.groups; ++of) {
-            rank([&](index v) { return part.group[v] == of && part.up(v); },
-                 [&](index a, index b) { return g[a] < g[b]; });
-            rank([&](index v) { return part.group[v] == of && part.down(v); },
-                 [&](index a, index b) { return g[a] > g[b]; });
-        }
-        rank([&](index v) { return part.group[v] < 0 && pull(part, v, g[v]) != 0; },
-             [&](index a, index b) { return std::abs(g[a]) > std::abs(g[b]); });
-
-        std::vector<index> chosen = kept_;
-        std::vector<bool> taken(part.size());
-        for (index v : kept_) taken[v] = true;
-        for (std::size_t place = 0; place < room && chosen.size() < room; ++place)
-            for (const auto& list : ranks) {
-                if (place >= list.size() || taken[list[place]]) continue;
-                taken[list[place]] = true;
-                chosen.push_back(list[place]);
-            }
-        return chosen;
-    }
-
-    StrategySpec spec_;
-    Glance glance_;
-    std::vector<index> kept_;
-};
-
-// Crammer and Singer 2001: the worst example's coefficients at once. Within an example Q is
-// k(x, x) times the identity, so that the optimum is the projection of c - G / k(x, x) onto the box
-// and the sum: c_m = clip(center_m - rho, lower_m, upper_m). Cost O(m) to choose, O(k log k) to
-// solve, one kernel row to apply.
-class Group final : public Strategy {
-  public:
-    bool next(const View& view, double tol, Move& move) override {
-        const Part& part = view.part;
-        glance_.look(view);
-        violation_ = glance_.violation;
-        if (!(violation_ >= tol)) return false;
-        if (members_.empty()) {
-            members_.resize(part.groups);
-            for (index v = 0; v < part.size(); ++v) members_[part.group[v]].push_back(v);
-        }
-        move.variables = members_[glance_.group];
-        project(part, view.curvature(move.variables[0]), move);
-        return true;
-    }
-
-  private:
-    void project(const Part& part, double curvature, Move& move) {
-        const auto size = move.variables.size();
-        std::vector<double> center(size), ends;
-        double total = 0;
-        for (std::size_t k = 0; k < size; ++k) {
-            const index v = move.variables[k];
-            total += part.c[v];
-            center[k] = part.c[v] - glance_.gradient[v] / curvature;
-            ends.push_back(center[k] - part.lower[v]);
-            ends.push_back(center[k] - part.upper[v]);
-        }
-        auto value = [&](std::size_t k, double rho) {
-            const index v = move.variables[k];
-            const double c = center[k] - rho;
-            // A bound is a bound, not a hair beside it: what is free decides the multipliers.
-            const double hair = 4 * kEpsilon * (std::abs(center[k]) + std::abs(rho));
-            if (c <= part.lower[v] + hair) return part.lower[v];
-            return c >= part.upper[v] - hair ? part.upper[v] : c;
-        };
-        auto sum = [&](double rho) {
-            double s = 0;
-            for (std::size_t k = 0; k < size; ++k) s += value(k, rho);
-            return s;
-        };
-        // The sum is piecewise linear and falls with rho: find the piece, then the place on it.
-        std::sort(ends.begin(), ends.end());
-        const auto right = std::partition_point(ends.begin(), ends.end(),
-                                                [&](double end) { return sum(end) > total; });
-        double rho = right == ends.end() ? ends.back() : *right;
-        if (right != ends.begin() && right != ends.end()) {
-            const double left = *(right - 1), top = sum(left), bottom = sum(rho);
-            if (top > bottom) rho = left + (rho - left) * (top - total) / (top - bottom);
-        }
-        move.values.resize(size);
-        for (std::size_t k = 0; k < size; ++k) move.values[k] = value(k, rho);
-    }
-
-    Glance glance_;
-    std::vector<std::vector<index>> members_;
-};
-
 }  // namespace
 
 std::unique_ptr<Strategy> make_strategy(const StrategySpec& spec) {
@@ -474,11 +257,11 @@ std::unique_ptr<Strategy> make_strategy(const StrategySpec& spec) {
         case StrategySpec::Kind::second_order:
             return std::make_unique<SecondOrder>();
         case StrategySpec::Kind::block:
-            return std::make_unique<Block>(spec);
+            return make_block(spec);
         case StrategySpec::Kind::coordinate:
             return std::make_unique<Coordinate>();
         case StrategySpec::Kind::group:
-            return std::make_unique<Group>();
+            return make_group();
     }
     throw std::invalid_argument("unknown strategy");
 }
