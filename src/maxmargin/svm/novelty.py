@@ -270,9 +270,9 @@ class SVDD(NoveltyDetector):
 
     Parameters
     ----------
-    C : float, default=1.0
-        The price of lying outside.  From 1 on (unless weights are below 1) the ball holds all rows;
-        C = 1 / (nu * n_samples) leaves about a fraction nu outside.  Where C sum(s) < 1 no ball is
+    C : float, default=0.1
+        The price of lying outside: fewer than 1 / C rows of weight 1 are left out, none from C = 1
+        on, and with C = 1 / (nu * n_samples) about a fraction nu.  Where C sum(s) < 1 no ball is
         worth its radius: then R = 0, the centre is the mean, and a warning says so.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'laplacian', 'precomputed'}, callable or Kernel, \
             default='rbf'
@@ -368,7 +368,7 @@ class SVDD(NoveltyDetector):
     Examples
     --------
     >>> from maxmargin import SVDD
-    >>> svdd = SVDD(kernel="linear").fit([[0, 0], [2, 0], [1, 0.5]])
+    >>> svdd = SVDD(kernel="linear", C=1).fit([[0, 0], [2, 0], [1, 0.5]])
     >>> svdd.coef_, svdd.radius_
     (array([[1., 0.]]), 1.0)
     >>> svdd.decision_function([[1, 0], [1, 2]])
@@ -387,7 +387,7 @@ class SVDD(NoveltyDetector):
     def __init__(
         self,
         *,
-        C: float = 1.0,
+        C: float = 0.1,
         kernel: Any = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
@@ -463,15 +463,19 @@ class SVDD(NoveltyDetector):
         """The largest coefficients (their sum is 1), and C sum(s)."""
         size = np.minimum(self.C * weights, 1.0)
         total = float(size.sum())
-        if total < 1:
+        rounding = len(size) * np.finfo(float).eps
+        if total >= 1 + rounding:
+            return size, total
+        if total > 1 - rounding:
+            total = 1.0
+        elif len(size) > 1:
             warnings.warn(
                 f"C={self.C:g} is so small that C * sum(sample_weight) = {total:.3g} is below 1: "
                 "the ball shrinks to the mean of the data, with radius 0.  Use a larger C.",
                 UserWarning,
                 stacklevel=4,
             )
-            return size * ((1 + len(size) * np.finfo(float).eps) / total), total
-        return size, total
+        return size * ((1 + rounding) / size.sum()), total
 
     def decision_function(self, X: Any) -> Floats:
         """R^2 - |phi(x) - a|^2.

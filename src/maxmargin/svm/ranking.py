@@ -120,8 +120,8 @@ class RankSVM(SingleMachine):
     >>> rank = RankSVM(kernel="linear").fit(X, y=[0, 1, 0, 1], qid=[1, 1, 2, 2])
     >>> rank.predict([[0, 0], [0, 1]]).round(6)
     array([0. , 0.5])
-    >>> RankSVM(kernel="linear").fit(X, pairs=[(1, 0), (3, 2)]).score(X, [0, 0, 1, 1])
-    1.0
+    >>> RankSVM(kernel="linear").fit(X, pairs=[(1, 0), (3, 2)]).score(X, [0, 1, 2, 3])
+    0.9166666666666666
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -269,7 +269,7 @@ class RankSVM(SingleMachine):
                 below = g < g[i]
                 right += w[i] * float(w[below] @ ((s[i] > s[below]) + 0.5 * (s[i] == s[below])))
                 total += w[i] * float(w[below].sum())
-        return right / total if total else float("nan")
+        return float(right / total) if total else float("nan")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
