@@ -1,6 +1,7 @@
 // The strategies that move many variables at once; reference.py has the same in readable NumPy.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "glance.hpp"
@@ -47,6 +48,7 @@ class Block final : public Strategy {
     // The variables kept from the last block, then alternately the smallest gradient that may grow
     // and the largest that may shrink of each group.
     std::vector<index> choose(const Part& part) const {
+        if (part.channels > 1) return choose_groups(part);
         const auto room = static_cast<std::size_t>(spec_.size) + (spec_.growing ? kept_.size() : 0);
         const std::vector<double>& g = glance_.gradient;
         std::vector<std::vector<index>> ranks;
@@ -79,6 +81,34 @@ class Block final : public Strategy {
                 taken[list[place]] = true;
                 chosen.push_back(list[place]);
             }
+        return chosen;
+    }
+
+    // Examples of a multi-class problem come as a whole, since their sums tie all classes: the
+    // worst one first, those of the kept variables, then by violation.
+    std::vector<index> choose_groups(const Part& part) const {
+        std::vector<double> violation(part.groups);
+        std::vector<std::vector<index>> members(part.groups);
+        for (index v = 0; v < part.size(); ++v) members[part.group[v]].push_back(v);
+        for (index of = 0; of < part.groups; ++of)
+            violation[of] = glance_.high[of] - glance_.low[of];
+        auto room = static_cast<std::size_t>(spec_.size);
+        for (const index v : kept_) {
+            const index of = part.group[v];
+            if (spec_.growing && violation[of] < kInfinity) room += members[of].size();
+            violation[of] = kInfinity;
+        }
+        std::vector<index> order(part.groups);
+        std::iota(order.begin(), order.end(), index{0});
+        std::stable_sort(order.begin(), order.end(), [&](index a, index b) {
+            return a != b &&
+                   (a == glance_.group || (b != glance_.group && violation[a] > violation[b]));
+        });
+        std::vector<index> chosen;
+        for (const index of : order) {
+            if (!chosen.empty() && chosen.size() + members[of].size() > room) break;
+            chosen.insert(chosen.end(), members[of].begin(), members[of].end());
+        }
         return chosen;
     }
 

@@ -71,7 +71,8 @@ class Block(Strategy):
         Chunking: every block keeps the support vectors found so far and adds ``size`` of the worst
         violators.
     inner : str or Strategy, default="second-order"
-        What solves a block; another ``Block`` gives nested decomposition.
+        What solves a block; another ``Block`` gives nested decomposition.  For Crammer-Singer
+        blocks hold whole examples, and "group" solves one of them at a time.
     """
 
     name = "block"
@@ -87,10 +88,10 @@ class Block(Strategy):
         if self.size < 2:
             return f"a block needs a size of at least 2, got {self.size}"
         inner = named(self.inner)
-        if not isinstance(inner, (MaxViolatingPair, SecondOrder, Block)):
+        if not isinstance(inner, (MaxViolatingPair, SecondOrder, Group, Block)):
             return (
-                f"a block is solved by 'max-violating-pair', 'second-order' or another Block, "
-                f"not by {inner.name!r}"
+                f"a block is solved by 'max-violating-pair', 'second-order', 'group' or another "
+                f"Block, not by {inner.name!r}"
             )
         return inner.refusal(problem)
 
