@@ -1,9 +1,12 @@
-"""Least-squares machines: the direct solver against closed forms."""
+"""The direct solver against closed forms, and the machines LSSVC and LSSVR."""
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_ridge import KernelRidge
 
-from maxmargin import direct, reference
+from maxmargin import LSSVC, LSSVR, direct, reference
 from maxmargin.direct import solve_least_squares
 from maxmargin.kernels import RBF
 from maxmargin.monitor import Monitor
@@ -210,3 +213,106 @@ def test_only_alike_problems(data):
     ):
         with pytest.raises(ValueError, match="least-squares problems"):
             solve_least_squares([least_squares(y), other], K)
+
+
+# ------------------------------------------------------------------ the machines
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, y, np.random.default_rng(0).integers(0, 4, len(y))
+
+
+@pytest.mark.parametrize("cache_size", ["auto", 1e-3])
+def test_classes_against_their_equations(iris, cache_size):
+    X, y, w = iris
+    machine = LSSVC(C=3.0, gamma=0.4, tol=1e-10, cache_size=cache_size).fit(X, y, w)
+    kept = w > 0
+    K = RBF(gamma=0.4)(X[kept])
+    for m in range(3):
+        signs = np.where(y[kept] == m, 1.0, -1.0)
+        c, b = exact(K, signs, 1 / (3.0 * w[kept]), True)
+        assert machine.intercept_[m] == pytest.approx(b)
+        f = RBF(gamma=0.4)(X, X[kept]) @ c + b
+        np.testing.assert_allclose(machine.decision_function(X)[:, m], f, atol=1e-7)
+    np.testing.assert_array_equal(machine.predict(X), machine.decision_function(X).argmax(axis=1))
+    assert machine.dual_coef_.shape == (3, kept.sum())
+    assert machine.n_iter_.shape == (3,)
+    assert (machine.n_iter_ == 1).all() == (cache_size == "auto")
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_two_classes_and_the_primal(iris, fit_intercept):
+    X, y, w = iris
+    y = np.array(["no", "yes"])[(y > 0).astype(int)]
+    machine = LSSVC(kernel="linear", C=0.7, fit_intercept=fit_intercept).fit(X, y, w)
+    signs = np.where(y == "yes", 1.0, -1.0)
+    f = machine.decision_function(X)
+    value = (machine.coef_**2).sum() / 2 + 0.7 / 2 * w @ (1 - signs * f) ** 2
+    assert value == pytest.approx(machine.objective_)
+    assert machine.dual_coef_.shape == (1, (w > 0).sum())
+    assert machine.score(X, y) > 0.95
+    # the primal in closed form
+    Z = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
+    ridge = np.diag([1.0] * 4 + [0.0] * fit_intercept)
+    best = np.linalg.solve(ridge + 0.7 * Z.T * w @ Z, 0.7 * Z.T * w @ signs)
+    np.testing.assert_allclose(machine.coef_[0], best[:4])
+
+
+def test_kernel_ridge_is_the_same_without_an_intercept(iris):
+    X, y, _ = iris
+    ridge = KernelRidge(alpha=0.5, kernel="rbf", gamma=0.3).fit(X, y)
+    machine = LSSVR(C=2.0, gamma=0.3, fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(machine.predict(X), ridge.predict(X))
+    np.testing.assert_allclose(machine.dual_coef_[0], ridge.dual_coef_)
+    np.testing.assert_array_equal(machine.intercept_, [0.0])
+
+
+def test_the_intercept_takes_up_a_shift(iris):
+    X, y, w = iris
+    a = LSSVR(C=2.0).fit(X, y, w)
+    b = LSSVR(C=2.0).fit(X, y + 100.0, w)
+    np.testing.assert_allclose(b.predict(X), a.predict(X) + 100)
+    np.testing.assert_allclose(b.dual_coef_, a.dual_coef_, atol=1e-9)
+    np.testing.assert_allclose(a.dual_coef_.sum(), 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("machine", [LSSVC(), LSSVC(class_weight="balanced"), LSSVR()])
+def test_a_weight_counts_as_repetitions(iris, machine):
+    X, y, w = iris
+    again = np.repeat(np.arange(len(y)), w)
+    f = getattr(machine, "decision_function", machine.predict)
+    weighted = [
+        machine.fit(X, y, sample_weight=w) and f(X),
+        machine.fit(X[again], y[again]) and f(X),
+    ]
+    np.testing.assert_allclose(*weighted, atol=1e-8)
+
+
+def test_threads_and_memory_do_not_change_a_prediction(iris):
+    X, y, _ = iris
+    one, two = (LSSVC(n_jobs=n).fit(X, y).dual_coef_ for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_an_early_end_is_a_model_with_a_warning(iris):
+    X, y, _ = iris
+    machine = LSSVC(C=1e6, cache_size=1e-3, max_iter=2, warm_start=True)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        machine.fit(X, y)
+    assert machine.fit_status_ == 1 and machine.dual_gap_ > 0
+    assert machine.predict(X).shape == y.shape
+    dual = machine.objective_ - machine.dual_gap_
+    with pytest.warns(ConvergenceWarning):
+        machine.fit(X, y)
+    assert machine.objective_ - machine.dual_gap_ > dual
+    machine.set_params(max_iter=-1).fit(X, y)
+    assert machine.fit_status_ == 0
+
+
+def test_only_what_means_something(iris):
+    X, y, _ = iris
+    with pytest.raises(ValueError, match="'working_set' parameter of LSSVC must be"):
+        LSSVC(working_set="platt").fit(X, y)
+    assert not {"shrinking", "break_ties", "random_state"} & set(LSSVC().get_params())

@@ -197,9 +197,11 @@ class TestBoth:
         np.testing.assert_allclose(matrix.decision_function(K), whole, atol=1e-8)
         machine.set_params(kernel="rbf", tol=1e-3)
 
-    def test_predict_with_nothing_to_predict(self, data, machine):
+    def test_predict_one_row_or_none(self, data, machine):
         X, _ = data
         assert machine.fit(X).decision_function(X[:1]).shape == (1,)
+        with pytest.raises(ValueError, match="0 sample"):
+            machine.predict(X[:0])
 
 
 def test_a_matrix_does_not_say_how_long_new_rows_are(data):
