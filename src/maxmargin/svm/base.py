@@ -202,7 +202,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         common |= {"_checksum": checksum(tasks)}
 
         def everything(solutions: Sequence[Solution | None]) -> Attributes:
-            return common | attributes(solutions)
+            return common | attributes(solutions[: len(tasks)])  # calibration has its own
 
         start = training.starts(self, tasks)
         with session(
