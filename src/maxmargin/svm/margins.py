@@ -128,5 +128,5 @@ def _least(rule: Scheme, labels: Indices, values: Floats, margin: Floats) -> Flo
 
 def _scale(problem: Problem, c: Floats, scores: Floats, margin: float) -> float:
     """What the solution of a problem without linear term (nu) was divided by."""
-    scale = float(np.sqrt(max(float(c @ scores[:, 0]), 0.0))) * margin
-    return scale if 0 < scale < np.inf and not problem.linear.any() else 1.0
+    norm = float(np.sqrt(max(float(c @ scores[:, 0]), 0.0)))
+    return 1.0 if problem.linear.any() or norm == 0 else norm * margin
