@@ -1,0 +1,168 @@
+"""Every working-set strategy keeps the same contracts, and reaches the same optimum."""
+
+import numpy as np
+import pytest
+from machines import LINEAR_SYSTEMS, MAKERS, make
+from textbook import assert_feasible, gradient, violation
+
+from maxmargin import strategies
+from maxmargin.feasible import feasible_start, project
+from maxmargin.solution import Outcome
+
+# Every strategy of the table, and parameters that change the way it goes.
+STRATEGIES = {name: cls() for name, cls in strategies.STRATEGIES.items()} | {
+    "small blocks": strategies.Block(size=4),
+    "chunking": strategies.Block(size=4, growing=True),
+    "nested blocks": strategies.Block(size=8, inner=strategies.Block(size=3)),
+    "nested growing blocks": strategies.Block(
+        size=6, inner=strategies.Block(size=2, growing=True, inner="max-violating-pair")
+    ),
+    "gradient of a few": strategies.Gradient(size=4),
+}
+
+BY_STEPS = [name for name in MAKERS if name not in LINEAR_SYSTEMS]
+
+
+def machine_of(name, **options):
+    return make(name, **({"seed": 5, "n": 10} | options))
+
+
+def every_strategy_on(*names):
+    """All pairs of a machine and a strategy that accepts it."""
+    pairs = [
+        pytest.param(name, strategy, id=f"{name}-{label}")
+        for name in names
+        for label, strategy in STRATEGIES.items()
+        if strategy.refusal(machine_of(name).problem) is None
+    ]
+    return pytest.mark.parametrize("name, strategy", pairs)
+
+
+@every_strategy_on(*BY_STEPS)
+def test_same_optimum(solve, name, strategy):
+    machine = machine_of(name)
+    best = solve(machine.problem, machine.K, tol=1e-8)
+    solution = solve(machine.problem, machine.K, strategy, tol=1e-5)
+    assert solution.converged, solution.status
+    assert solution.objective == pytest.approx(best.objective, rel=1e-6, abs=1e-8)
+    assert_feasible(machine.problem, solution.coefficients)
+
+
+@every_strategy_on("c_svc", "ranking", "crammer_singer", "nu_svr")
+def test_tol_is_met_in_float64(solve, name, strategy):
+    """The violation, computed afresh and pair by pair, keeps what was asked for."""
+    machine = machine_of(name, weighted=True)
+    for tol in (1e-1, 1e-3, 1e-6):
+        solution = solve(machine.problem, machine.K, strategy, tol=tol)
+        c = solution.coefficients
+        G = gradient(machine.problem, machine.K, c)
+        assert solution.outcome is Outcome.CONVERGED, solution.status
+        assert violation(machine.problem, c, G) <= tol
+        assert solution.violation <= tol
+
+
+@every_strategy_on("c_svc", "squared_hinge_svc_no_intercept", "crammer_singer")
+def test_gap_tol_alone_decides(solve, name, strategy):
+    machine = machine_of(name)
+    for gap_tol in (1e-2, 1e-6):
+        solution = solve(machine.problem, machine.K, strategy, tol=10.0, gap_tol=gap_tol)
+        assert solution.outcome is Outcome.CONVERGED, solution.status
+        assert solution.relative_gap <= gap_tol
+        primal = machine.primal_value(solution.coefficients, solution.certificate_rho)
+        assert primal + solution.objective <= gap_tol * abs(primal) * (1 + 1e-9)
+
+
+@every_strategy_on("c_svc", "c_svc_no_intercept", "nu_svc", "crammer_singer")
+def test_same_bits_twice(solve, name, strategy):
+    machine = machine_of(name)
+    first, second = (solve(machine.problem, machine.K, strategy, random_state=3) for _ in range(2))
+    np.testing.assert_array_equal(first.coefficients, second.coefficients)
+    np.testing.assert_array_equal(first.gradient, second.gradient)
+    assert first.iterations == second.iterations
+    assert first.gap == second.gap
+    assert first.status == second.status
+
+
+@every_strategy_on("c_svc", "ranking", "nu_svr", "crammer_singer")
+def test_a_start_is_projected_never_obeyed(solve, name, strategy):
+    machine = machine_of(name)
+    problem, K = machine.problem, machine.K
+    far = 100 * np.random.default_rng(0).normal(size=len(problem))
+    stopped = solve(problem, K, strategy, start=far, max_iter=0)
+    np.testing.assert_allclose(stopped.coefficients, project(problem, far), atol=1e-9)
+    best = solve(problem, K, tol=1e-8)
+    solution = solve(problem, K, strategy, start=far, tol=1e-5)
+    assert solution.objective == pytest.approx(best.objective, rel=1e-6, abs=1e-8)
+    assert_feasible(problem, solution.coefficients)
+
+
+@every_strategy_on("c_svc", "squared_epsilon_svr", "ranking", "crammer_singer")
+def test_max_iter_is_honoured(solve, name, strategy):
+    """A fit that is stopped early is feasible, says so, and its gap is honest."""
+    machine = machine_of(name)
+    problem, K = machine.problem, machine.K
+    optimum = -machine.primal.optimum()
+    for limit in (0, 1, 5):
+        solution = solve(problem, K, strategy, max_iter=limit, tol=1e-9)
+        assert solution.outcome is Outcome.MAX_ITER
+        assert not solution.converged
+        assert solution.status.startswith(Outcome.MAX_ITER.value)
+        assert solution.iterations <= limit
+        assert_feasible(problem, solution.coefficients)
+        assert solution.gap >= solution.objective - optimum - 1e-9
+    np.testing.assert_allclose(
+        solve(problem, K, strategy, max_iter=0).coefficients, feasible_start(problem), atol=1e-12
+    )
+
+
+@every_strategy_on("c_svc", "nu_svc", "ranking", "crammer_singer")
+def test_a_solution_is_a_fixed_point(solve, name, strategy):
+    """Resumed from its own answer, a solver has next to nothing to do."""
+    machine = machine_of(name)
+    first = solve(machine.problem, machine.K, strategy, tol=1e-6)
+    again = solve(machine.problem, machine.K, strategy, tol=1e-6, start=first.coefficients)
+    assert again.iterations <= 1
+    assert again.objective == pytest.approx(first.objective, rel=1e-9)
+    np.testing.assert_allclose(again.coefficients, first.coefficients, atol=1e-5)
+    if name != "crammer_singer":  # whose multipliers nobody uses
+        np.testing.assert_allclose(again.rho, first.rho, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", BY_STEPS)
+def test_auto_takes_one_that_accepts(solve, name):
+    machine = make(name, seed=5)
+    chosen = strategies.choose("auto", machine.problem)
+    assert chosen.refusal(machine.problem) is None
+    solution = solve(machine.problem, machine.K, "auto", tol=1e-4, max_iter=50)
+    named = solve(machine.problem, machine.K, chosen, tol=1e-4, max_iter=50)
+    np.testing.assert_allclose(solution.coefficients, named.coefficients, atol=1e-9)
+
+
+REFUSALS = [
+    ("c_svc", strategies.Coordinate(), "ties the coefficients together by a sum"),
+    ("nu_svr", "coordinate", "ties the coefficients together by a sum"),
+    ("c_svc", "group", "Crammer-Singer only"),
+    ("ranking", "group", "Crammer-Singer only"),
+    ("c_svc", strategies.Block(size=1), "size of at least 2, got 1"),
+    ("c_svc", strategies.Block(inner="random"), "not by 'random'"),
+    ("c_svc", strategies.Block(inner=strategies.Block(size=0)), "size of at least 2, got 0"),
+    ("c_svc", strategies.Gradient(size=1), "size of at least 2, got 1"),
+    ("c_svc", "fastest", "one of .*second-order"),
+    ("c_svc", None, "must be 'auto'"),
+]
+
+
+@pytest.mark.parametrize("name, strategy, reason", REFUSALS)
+def test_refusals_say_why(solve, name, strategy, reason):
+    machine = make(name)
+    with pytest.raises(ValueError, match=reason):
+        solve(machine.problem, machine.K, strategy)
+
+
+@pytest.mark.parametrize("name", ["random", "platt", "max-violating-pair", "second-order", "block"])
+def test_parameters_survive_a_clone(name):
+    from sklearn.base import clone
+
+    strategy = strategies.named(name)
+    assert clone(strategy).get_params() == strategy.get_params()
+    assert strategies.named(strategy) is strategy
