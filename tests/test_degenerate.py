@@ -1,0 +1,299 @@
+"""Degenerate and hostile input: it works, or a ValueError names the parameter and the remedy."""
+
+import mmap
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs, make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin import SVC, NuSVC
+from maxmargin.exceptions import NotSeparableError
+
+KERNELS = ["linear", "poly", "rbf", "sigmoid", "laplacian"]
+rng = np.random.default_rng(0)
+X, Y = make_classification(80, 4, flip_y=0.1, random_state=0)
+
+
+def quietly(fit):
+    """Run a fit that may say that it did not converge, with its gap."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit()
+
+
+# ------------------------------------------------------------------ strange data
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("C", [1.0, 1e12])
+def test_duplicates_with_both_labels(kernel, C):
+    rows = np.repeat(X[:20], 2, axis=0)
+    labels = np.tile([0, 1], 20)
+    machine = quietly(lambda: SVC(kernel=kernel, C=C, max_iter=100_000).fit(rows, labels))
+    assert machine.predict(rows).shape == labels.shape
+    assert np.isfinite(machine.decision_function(rows)).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("Machine", [SVC, NuSVC])
+def test_constant_features(kernel, Machine):
+    with_constant = np.hstack([X, np.full((len(X), 2), 7.0)])
+    assert (
+        Machine(kernel="linear", **nu(Machine)).fit(with_constant, Y).score(with_constant, Y) > 0.7
+    )
+    nothing = np.ones((10, 3))
+    labels = np.tile([0, 1], 5)
+    if Machine is NuSVC:
+        with pytest.raises(ValueError, match=r"nu=0.5 is too small|not positive semi-definite"):
+            NuSVC(kernel=kernel).fit(nothing, labels)
+    else:
+        assert set(SVC(kernel=kernel).fit(nothing, labels).predict(nothing)) <= {0, 1}
+
+
+def nu(Machine):
+    return {"nu": 0.6} if Machine is NuSVC else {}
+
+
+@pytest.mark.parametrize("Machine", [SVC, NuSVC])
+def test_one_sample_of_each_class(Machine):
+    machine = Machine(kernel="linear", **nu(Machine)).fit([[0.0], [2.0]], ["a", "b"])
+    assert_array_equal(machine.predict([[0.5], [1.5]]), ["a", "b"])
+    assert_allclose(machine.decision_function([[1.0]]), [0], atol=1e-12)
+    machine = SVC().fit(np.eye(4), [3, 1, 2, 0])
+    assert_array_equal(machine.predict(np.eye(4)), [3, 1, 2, 0])
+
+
+@pytest.mark.parametrize("Machine", [SVC, NuSVC])
+def test_one_class_only(Machine):
+    with pytest.raises(ValueError, match="number of classes has to be greater than one; got 1"):
+        Machine().fit(X, np.zeros(len(X)))
+    message = (
+        "specified nu is infeasible.*class" if Machine is NuSVC else "belong to the same class"
+    )
+    with pytest.raises(ValueError, match=message):
+        Machine().fit(X, Y, sample_weight=Y)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_nan_and_infinity(bad, container):
+    rows = X.copy()
+    rows[3, 1] = bad
+    with pytest.raises(ValueError, match=r"X contains (NaN|infinity)"):
+        SVC().fit(container(rows), Y)
+    with pytest.raises(ValueError, match=r"X contains (NaN|infinity)"):
+        SVC().fit(container(X), Y).predict(container(rows))
+    with pytest.raises(ValueError, match=r"sample_weight contains (NaN|infinity)"):
+        SVC().fit(X, Y, np.where(np.arange(len(X)) == 2, bad, 1.0))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_numbers_too_large(kernel, dtype):
+    rows = np.full((4, 2), np.finfo(np.float64).max) * rng.uniform(0.1, 1, (4, 2))
+    with pytest.raises(ValueError, match="dual coefficients or intercepts are not finite"):
+        SVC(kernel=kernel).fit(rows, [0, 1, 0, 1])
+    big = (np.finfo(np.float32).max / 4 * rng.uniform(0.1, 1, (4, 2))).astype(dtype)
+    machine = quietly(lambda: SVC(kernel="rbf").fit(big, [0, 1, 0, 1]))
+    assert machine.predict(big).shape == (4,)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_huge_C(kernel, loss):
+    if (kernel, loss) == ("sigmoid", "squared_hinge"):
+        with pytest.raises(ValueError, match="not finite"):
+            SVC(kernel=kernel, C=1e12, loss=loss).fit(X, Y)
+        return
+    machine = quietly(lambda: SVC(kernel=kernel, C=1e12, loss=loss, max_iter=100_000).fit(X, Y))
+    assert np.isfinite(machine.decision_function(X)).all()
+    assert machine.fit_status_ in (0, 1)
+    assert "gap" in machine.status_
+
+
+def test_hard_margin_of_data_that_cannot_be_separated():
+    with pytest.raises(NotSeparableError, match="C"):
+        SVC(kernel="linear", C=np.inf).fit(X, Y)
+    with pytest.raises(ValueError):
+        SVC(kernel="linear", C=np.inf).fit([[0.0], [0.0], [1.0]], [0, 1, 1])
+    assert SVC(C=np.inf, gamma=10).fit(X, Y).score(X, Y) == 1
+
+
+def test_nu_at_its_ends():
+    rows, labels = make_blobs(60, centers=2, random_state=0)
+    machine = NuSVC(nu=1, kernel="linear").fit(rows, labels)
+    means = rows[labels == 1].mean(axis=0) - rows[labels == 0].mean(axis=0)
+    assert_allclose(machine.coef_[0] / np.linalg.norm(machine.coef_), means / np.linalg.norm(means))
+    assert np.isfinite(machine.intercept_).all()
+    assert len(machine.support_) == 60
+    with pytest.raises(ValueError, match=r"nu=0.01 is too small.*larger nu"):
+        NuSVC(nu=0.01, kernel="linear").fit(X, Y)
+
+
+def test_nu_too_large_for_a_class():
+    labels = (np.arange(len(X)) < 10).astype(int)
+    with pytest.warns(UserWarning, match=r"nu=0.9 is infeasible.*0.25") as caught:
+        machine = NuSVC(nu=0.9).fit(X, labels)
+    assert "test_degenerate" in caught[0].filename
+    assert_allclose(
+        machine.decision_function(X), NuSVC(nu=0.25).fit(X, labels).decision_function(X)
+    )
+
+
+@pytest.mark.parametrize("gamma", [1e-300, 1e-12, 0.0, 1e12])
+def test_tiny_and_huge_gamma(gamma):
+    machine = quietly(lambda: SVC(gamma=gamma).fit(X, Y))
+    assert np.isfinite(machine.decision_function(X)).all()
+
+
+def test_indefinite_kernel():
+    machine = SVC(kernel="sigmoid", gamma=2.0, coef0=-1.0).fit(X, Y)
+    assert "not positive semi-definite" in machine.status_
+    assert machine.dual_gap_ == np.inf
+    assert np.isfinite(machine.decision_function(X)).all()
+
+
+def test_precomputed_matrices():
+    K = X @ X.T
+    crooked = K + np.triu(rng.normal(size=K.shape))
+    with pytest.raises(ValueError, match=r"not symmetric.*\(X \+ X.T\) / 2"):
+        SVC(kernel="precomputed").fit(crooked, Y)
+    with pytest.raises(ValueError, match="must be a square matrix"):
+        SVC(kernel="precomputed").fit(K[:, :10], Y)
+    with pytest.raises(TypeError, match="Sparse precomputed"):
+        SVC(kernel="precomputed").fit(sp.csr_matrix(K), Y)
+    machine = SVC(kernel="precomputed").fit(K, Y)
+    with pytest.raises(ValueError, match="80"):
+        machine.predict(K[:, :10])
+
+
+@pytest.mark.parametrize(
+    "f, message",
+    [
+        (lambda A, B: A, "shape"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "NaN"),
+        (lambda A, B: "nothing", "kernel|convert|shape"),
+    ],
+)
+def test_functions_that_are_no_kernels(f, message):
+    with pytest.raises(ValueError, match=message):
+        SVC(kernel=f).fit(X, Y)
+
+
+# ------------------------------------------------------------------ weights
+
+
+@pytest.mark.parametrize("Machine", [SVC, NuSVC])
+def test_weights_that_mean_nothing(Machine):
+    for weights in (np.zeros(len(X)), -np.ones(len(X))):
+        with pytest.raises(ValueError, match="all samples have zero or negative weights"):
+            Machine().fit(X, Y, weights)
+    with pytest.raises(ValueError, match="sample_weight and X have incompatible shapes"):
+        Machine().fit(X, Y, np.ones(3))
+    with pytest.raises(ValueError, match="class_weight must be positive"):
+        Machine(class_weight={0: 0.0}).fit(X, Y)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_weights_of_any_size(scale):
+    a = SVC(C=1 / scale).fit(X, Y, np.full(len(X), scale))
+    b = SVC().fit(X, Y)
+    assert_allclose(a.decision_function(X), b.decision_function(X), atol=1e-6)
+
+
+# ------------------------------------------------------------------ kinds of arrays
+
+
+def test_rows_to_predict():
+    machine = SVC().fit(X, Y)
+    assert machine.predict(X[:1]).shape == (1,)
+    with pytest.raises(ValueError, match="minimum of 1 is required"):
+        machine.predict(X[:0])
+    with pytest.raises(ValueError, match="X has 3 features, but SVC is expecting 4"):
+        machine.predict(X[:, :3])
+    with pytest.raises(ValueError, match="Reshape your data"):
+        machine.predict(X[0])
+    with pytest.raises(ValueError, match="cannot use sparse input in 'SVC' trained on dense data"):
+        machine.predict(sp.csr_matrix(X))
+    sparse = SVC().fit(sp.csr_matrix(X), Y)
+    assert_array_equal(sparse.predict(X), sparse.predict(sp.csr_matrix(X)))
+
+
+def test_labels_of_all_kinds():
+    expected = SVC().fit(X, Y).decision_function(X)
+    for names in (["no", "yes"], [False, True], [-3, 8], [0.0, 1.0], np.array(["a", "b"], object)):
+        labels = np.asarray(names)[Y]
+        machine = SVC().fit(X, labels)
+        assert_array_equal(machine.decision_function(X), expected)
+        assert set(machine.predict(X)) <= set(np.asarray(names).tolist())
+        assert machine.predict(X).dtype == machine.classes_.dtype
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        SVC().fit(X, X[:, 0])
+
+
+def variants(rows):
+    """The same rows as arrays of every kind that there is."""
+    frozen = rows.copy()
+    frozen.setflags(write=False)
+    mapped = np.frombuffer(mmap.mmap(-1, rows.nbytes), dtype=rows.dtype).reshape(rows.shape)
+    mapped[:] = rows
+    big = sp.csr_matrix(rows)
+    big.indices, big.indptr = big.indices.astype(np.int64), big.indptr.astype(np.int64)
+    fixed = sp.csr_matrix(rows)
+    for part in (fixed.data, fixed.indices, fixed.indptr):
+        part.setflags(write=False)
+    messy = sp.csr_matrix(rows)
+    for i in range(len(rows)):
+        part = slice(messy.indptr[i], messy.indptr[i + 1])
+        messy.indices[part], messy.data[part] = messy.indices[part][::-1], messy.data[part][::-1]
+    messy.has_sorted_indices = False
+    wide = np.empty((2 * len(rows), 3 * rows.shape[1]))
+    wide[::2, ::3] = rows
+    return {
+        "list": rows.tolist(),
+        "read-only": frozen,
+        "memory-mapped": mapped,
+        "Fortran order": np.asfortranarray(rows),
+        "strided": wide[::2, ::3],
+        "big-endian": rows.astype(">f8"),
+        "CSC": sp.csc_matrix(rows),
+        "COO": sp.coo_matrix(rows),
+        "int64 indices": big,
+        "read-only CSR": fixed,
+        "unsorted CSR": messy,
+    }
+
+
+@pytest.mark.parametrize("kind", variants(X))
+def test_arrays_of_all_kinds(kind):
+    expected = SVC(gamma=0.3).fit(X, Y).decision_function(X)
+    given = variants(X)[kind]
+    machine = SVC(gamma=0.3).fit(given, Y)
+    assert_allclose(machine.decision_function(given), expected, atol=1e-9)
+    assert_allclose(machine.decision_function(X), expected, atol=1e-9)
+    if sp.issparse(given):
+        assert np.all(given.toarray() == X)
+
+
+def test_arrays_are_left_as_they_are():
+    messy = variants(X)["unsorted CSR"]
+    indices = messy.indices.copy()
+    SVC().fit(messy, Y).predict(messy)
+    assert_array_equal(messy.indices, indices)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.bool_, np.float16, np.float32])
+def test_numbers_of_all_kinds(dtype):
+    rows = np.round(X).astype(dtype)
+    machine = SVC().fit(rows, Y)
+    wanted = np.float32 if dtype is np.float32 else np.float64
+    assert machine.support_vectors_.dtype == wanted
+    assert machine.decision_function(rows).dtype == np.float64
+    single = SVC(dtype="float32").fit(rows, Y)
+    assert single.support_vectors_.dtype == np.float32
+    assert_allclose(single.decision_function(X), machine.decision_function(X), atol=1e-3)
