@@ -167,10 +167,13 @@ def run(
         tasks, options = sharing_rows(tasks, options)
     except KeyboardInterrupt as error:
         monitor.interrupt(error)
-    return [
-        solve(task.problem, task.items, **options, start=start[i], monitor=monitor.subproblem(i))
-        for i, task in enumerate(tasks)
-    ]
+    with np.errstate(over="ignore", invalid="ignore"):  # the solver refuses what is not finite
+        return [
+            solve(
+                task.problem, task.items, **options, start=start[i], monitor=monitor.subproblem(i)
+            )
+            for i, task in enumerate(tasks)
+        ]
 
 
 def sharing_rows(
