@@ -69,6 +69,11 @@ class Scheme:
         """How many decision values a row has, and so how many intercepts there are."""
         return self.n_classes
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows the table of coefficients has."""
+        return self.n_decisions
+
     def parts(self, labels: Indices) -> list[Part]:
         """The problems."""
         raise NotImplementedError
@@ -136,6 +141,10 @@ class OneVsOne(Scheme):
     @property
     def n_decisions(self) -> int:
         return len(self.pairs)
+
+    @property
+    def n_rows(self) -> int:
+        return self.n_classes - 1
 
     def pair_values(self, decisions: Floats) -> Floats:
         return decisions

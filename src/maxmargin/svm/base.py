@@ -328,22 +328,22 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _check_consistent(self) -> None:
         """Refuse a model whose parts do not fit together, before native code meets it."""
-        n = self.dual_coef_.shape[1]
-        vectors = self.support_vectors_
+        n, vectors = len(self.support_), self.support_vectors_
         stored = not (isinstance(vectors, np.ndarray) and vectors.size == 0)
         if not (
-            self.n_support_.sum() == n
+            self.support_.shape == (n,)
+            and (self.dual_coef_.shape, self.intercept_.shape) == self._shapes(n)
+            and self.n_support_.sum() == n
             and self.n_support_.min(initial=0) >= 0
-            and self.support_.shape == (n,)
-            and self.intercept_.shape == (self._n_decisions,)
             and (not stored or vectors.shape == (n, self.n_features_in_))
+            and all(inputs.is_well_formed(m) for m in (self.dual_coef_, vectors) if sp.issparse(m))
         ):
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
 
-    @property
-    def _n_decisions(self) -> int:
-        """How many intercepts there must be."""
-        return self.dual_coef_.shape[0]
+    def _shapes(self, n: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shapes of dual_coef_ and intercept_ when there are n support vectors."""
+        k = len(self.intercept_)
+        return (k, n), (k,)
 
     # -------------------------------------------------------------- attributes
 

@@ -210,9 +210,13 @@ class KernelClassifier(MarginClassifier, ClassifierMixin, KernelMachine):
             ),
         )
 
-    @property
-    def _n_decisions(self) -> int:
-        return self._scheme.n_decisions
+    def _check_consistent(self) -> None:
+        super()._check_consistent()
+        if not self.classes_.shape == self.n_support_.shape == (self._scheme.n_classes,):
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+
+    def _shapes(self, n: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (self._scheme.n_rows, n), (self._scheme.n_decisions,)
 
     def _weights(self) -> Any:
         A = self._scheme.weights(self.dual_coef_, self.n_support_)

@@ -203,12 +203,29 @@ def check_gram(K: NDArray[Any]) -> None:
 
 
 def canonical(X: Any) -> Any:
-    """A sparse matrix with sorted, unique indices; the user's own is left as it is."""
+    """A CSR matrix with sorted, unique indices; the user's own is left as it is."""
+    if not is_well_formed(X):
+        raise ValueError(
+            "X: its indptr or indices are not those of a CSR matrix of its shape; was it put "
+            "together by hand? X.check_format() says more."
+        )
     if X.has_canonical_format:
         return X
     X = X.copy()
     X.sum_duplicates()
     return X
+
+
+def is_well_formed(X: Any) -> bool:
+    """Whether a CSR matrix refers to nothing but its own entries and columns."""
+    starts, indices = X.indptr, X.indices
+    return bool(
+        len(starts) == X.shape[0] + 1
+        and starts[0] == 0
+        and (starts[1:] >= starts[:-1]).all()
+        and starts[-1] <= min(len(indices), len(X.data))
+        and (len(indices) == 0 or (indices.min() >= 0 and indices.max() < X.shape[1]))
+    )
 
 
 def spread_of_scales(X: Any) -> tuple[float, float]:
