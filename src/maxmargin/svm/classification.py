@@ -114,6 +114,11 @@ class SVC(CalibratedClassifier):
         The intercepts.
     coef_ : {array, sparse matrix} of shape (n_intercepts, n_features)
         The weights of the features, for a linear kernel.
+    margin_ : float or array of shape (n_boundaries,)
+        1 / |w| in feature space: the margin of each boundary between classes.
+    probA_, probB_ : array of shape (n_classes * (n_classes - 1) / 2,)
+        Platt's sigmoids for the pairs of classes, P(first) = 1 / (1 + exp(probA_ f + probB_)) with
+        f positive for the first; empty unless ``probability`` asked for them.
     objective_ : float
         The primal objective; the optimum lies in [objective_ - dual_gap_, objective_].  The sum
         over the problems where there are several.
@@ -333,6 +338,11 @@ class NuSVC(CalibratedClassifier):
         The intercepts.
     coef_ : {array, sparse matrix} of shape (n_intercepts, n_features)
         The weights of the features, for a linear kernel.
+    margin_ : float or array of shape (n_boundaries,)
+        1 / |w| in feature space: the margin of each boundary between classes.
+    probA_, probB_ : array of shape (n_classes * (n_classes - 1) / 2,)
+        Platt's sigmoids for the pairs of classes, P(first) = 1 / (1 + exp(probA_ f + probB_)) with
+        f positive for the first; empty unless ``probability`` asked for them.
     objective_ : float
         The primal objective of the problem before its solution is scaled; the optimum lies in
         [objective_ - dual_gap_, objective_].  The sum over the problems where there are several.
