@@ -52,10 +52,13 @@ class CalibratedClassifier(KernelClassifier):
     def _attributes(self, *args: Any) -> Callable[[Sequence[Solution | None]], Attributes]:
         """As for any classifier, and no probabilities yet."""
         attributes = super()._attributes(*args)
-        return lambda solutions: attributes(solutions) | {
-            "probA_": np.empty(0),
-            "probB_": np.empty(0),
-        }
+        return lambda solutions: (
+            attributes(solutions)
+            | {
+                "probA_": np.empty(0),
+                "probB_": np.empty(0),
+            }
+        )
 
     def _calibration(
         self,

@@ -275,12 +275,12 @@ def checksum(tasks: Sequence[Task]) -> int:
 
 def _arrays(X: Any) -> list[NDArray[Any]]:
     if sp.issparse(X):
+        X = X.tocsr()  # a function of the user's may take any format
         return [X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)]
     if isinstance(X, np.ndarray) and X.dtype != object:
         return [X]
-    return [
-        np.frombuffer(str(joblib.hash(list(X))).encode(), dtype=np.uint8)
-    ]  # strings, graphs, ...
+    fingerprint = str(joblib.hash(list(X)))  # strings, graphs, ...
+    return [np.frombuffer(fingerprint.encode(), dtype=np.uint8)]
 
 
 def _numbers(tasks: Sequence[Task]) -> Iterator[NDArray[Any]]:
