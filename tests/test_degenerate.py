@@ -185,6 +185,20 @@ def test_functions_that_are_no_kernels(f, message):
         SVC(kernel=f).fit(X, Y)
 
 
+@pytest.mark.parametrize("container", [sp.lil_array, sp.coo_matrix, sp.csr_matrix, list])
+def test_functions_take_rows_as_they_come(container):
+    if container is list:
+        rows, f = ["".join(row) for row in rng.choice(list("ab"), (30, 8))], same_letters
+    else:
+        rows, f = container(X[:30]), lambda A, B: A @ B.T
+    machine = SVC(kernel=f).fit(rows, Y[:30])
+    assert machine.score(rows, Y[:30]) > 0.6
+
+
+def same_letters(A, B):
+    return [[sum(a == b for a, b in zip(s, t, strict=True)) for t in B] for s in A]
+
+
 # ------------------------------------------------------------------ weights
 
 

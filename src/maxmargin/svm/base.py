@@ -141,6 +141,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             X = self._validated(X, y, reset=True)
         else:
             check_consistent_length(X, y)
+            X = X.tocsr() if sp.issparse(X) else X  # whose rows can be taken
         n = num_samples(X)
         weights, rows = inputs.positive_weights(sample_weight, n)
         if y is not None:
