@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 
-from maxmargin import LSSVC, LSSVR, direct, reference
+from maxmargin import LSSVC, LSSVR, inverse, reference
 from maxmargin.direct import solve_least_squares
 from maxmargin.kernels import RBF
 from maxmargin.monitor import Monitor
@@ -41,7 +41,7 @@ ROUTES = {"cholesky": np.inf, "conjugate gradients": 0.0}
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e4])
 def test_both_routes_solve_the_equations(data, memory, intercept, C, monkeypatch):
-    monkeypatch.setattr(direct, "TILE", 50)
+    monkeypatch.setattr(inverse, "TILE", 50)
     K, Y, w = data
     problems = [least_squares(y, C, w, intercept) for y in Y.T]
     for y, problem, s in zip(
@@ -73,7 +73,7 @@ def test_dependent_and_zero_outputs(data, memory):
 
 
 def test_threads_do_not_change_a_bit(data, monkeypatch):
-    monkeypatch.setattr(direct, "TILE", 16)
+    monkeypatch.setattr(inverse, "TILE", 16)
     K, Y, _ = data
     problems = [least_squares(y) for y in Y.T]
     one, two = (solve_least_squares(problems, K, n_threads=t) for t in (1, 2))
@@ -185,6 +185,26 @@ def test_an_indefinite_kernel_is_said_to_be_one(data):
         assert s.outcome is Outcome.INDEFINITE and np.isinf(s.gap)
         c, _ = exact(K, Y[:, 0], np.ones(N), True)
         np.testing.assert_allclose(s.coefficients, c, atol=1e-2)
+
+
+@pytest.mark.parametrize("tile", [7, 32, 256])
+@pytest.mark.parametrize("shift", [-3.0, -0.5, 0.0])
+def test_elimination_takes_any_symmetric_matrix(data, tile, shift, monkeypatch):
+    monkeypatch.setattr(inverse, "TILE", tile)
+    K, Y, w = data
+    A = inverse.Matrix(K + shift * np.eye(N), 1 / w, n_threads=2)
+    seen = []
+    ((D, _),) = inverse.Elimination(A, lambda: seen.append(1)).apply(Y)
+    np.testing.assert_allclose((K + shift * np.eye(N)) @ D + D / w[:, None], Y, atol=1e-8)
+    assert seen
+
+
+def test_a_singular_system_has_an_answer_all_the_same():
+    K = np.kron(np.array([[0.0, 3.0], [3.0, 0.0]]), np.eye(3)) - np.eye(6)  # K + ridge: +3, -3
+    K[0, :] = K[:, 0] = 0
+    K[0, 0] = -1  # and one row of zeros
+    (s,) = solve_least_squares([least_squares(np.arange(6.0), intercept=False)], K)
+    assert s.outcome is Outcome.INDEFINITE and np.isfinite(s.coefficients).all()
 
 
 @pytest.mark.parametrize("C", [1e12, 1e20])

@@ -149,6 +149,8 @@ def test_bad_targets_are_named(data, machine):
     X, y, _ = data
     with pytest.raises(ValueError, match="y contains NaN"):
         machine.fit(X, np.where(y > 0, np.nan, 0))
+    with pytest.raises(ValueError, match=r"y: targets reach 1e\+200"):
+        machine.fit(X, np.full(len(y), 1e200))
     with pytest.raises(ValueError, match="could not convert string"):
         machine.fit(X, np.repeat("a", len(y)))
     with pytest.raises(ValueError, match="NaN"):

@@ -208,12 +208,13 @@ class RankSVM(SingleMachine):
             chosen = graded_pairs(grades, query)
         else:
             chosen = given_pairs(pairs, num_samples(X), samples.rows)
+        weights = samples.weights[chosen].prod(axis=1)
+        chosen, weights = chosen[weights > 0], weights[weights > 0]  # products may underflow
         if len(chosen) == 0:
             raise ValueError(
                 "pairs: there is nothing to order.  Grades y make a pair of two items of one query "
                 "(qid) that differ in their grade; one sample makes none."
             )
-        weights = samples.weights[chosen].prod(axis=1)
 
         def model(solution: Solution) -> Attributes:
             return {"intercept_": np.zeros(1), "n_pairs_": len(chosen)}

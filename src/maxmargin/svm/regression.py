@@ -22,6 +22,7 @@ LOSSES = {
     "epsilon_insensitive": epsilon_svr,
     "squared_epsilon_insensitive": squared_epsilon_svr,
 }
+LARGEST_TARGET = 1e140
 
 
 class KernelRegressor(Diagnosable, RegressorMixin, SingleMachine):
@@ -35,7 +36,13 @@ class KernelRegressor(Diagnosable, RegressorMixin, SingleMachine):
     def _targets(self, samples: Samples) -> Floats:
         """The targets as numbers."""
         options: Any = {"ensure_2d": False, "dtype": np.float64, "input_name": "y"}
-        return check_array(samples.y, **options)
+        targets = check_array(samples.y, **options)
+        if np.abs(targets).max() > LARGEST_TARGET:
+            raise ValueError(
+                f"y: targets reach {np.abs(targets).max():.2g}, and their squares are not finite "
+                "any more. Scale them, for example with TransformedTargetRegressor."
+            )
+        return targets
 
     def _judge(self, index: int, task: Task, coefficients: Floats, scores: Floats) -> Judgement:
         error = self._targets(task.samples) - scores[:, 0] - self.intercept_

@@ -1,0 +1,260 @@
+"""Three ways to apply the inverse of A = K + diag(ridge).
+
+    Cholesky              A = L L', in half of the matrix; n^3 / 3 operations
+    Elimination           P A = L U, for what is not positive definite; 2 n^3 / 3 operations
+    ConjugateGradients    without the matrix: a product with K for each step
+
+All of them work in tiles that a stop, a time limit or Ctrl-C need not wait for: ``check`` is called
+after each and may raise.  A tile is computed by one thread with the same operations whichever that
+is, so that the answer does not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import get_lapack_funcs, solve_triangular
+from threadpoolctl import threadpool_limits
+
+from maxmargin.kernels import native
+from maxmargin.problem import Floats
+
+TILE = 256
+EPSILON = float(np.finfo(np.float64).eps)
+
+Check = Callable[[], None]
+
+
+class Matrix:
+    """A = K + diag(ridge), of which no more is computed than is asked for, in float64."""
+
+    def __init__(self, items: Any, ridge: Floats, n_threads: int):
+        self.items: Any = native(items)
+        self.ridge = ridge[:, None]
+        self.n_threads = n_threads
+
+    def __len__(self) -> int:
+        return len(self.ridge)
+
+    def kernel(self, V: Floats) -> Floats:
+        """K V."""
+        return self.items.multiply(self.items, np.ascontiguousarray(V), self.n_threads)
+
+    def diagonal(self) -> Floats:
+        """The diagonal of A."""
+        return self.items.diagonal() + self.ridge[:, 0]
+
+    def columns(self, begin: int, end: int) -> Floats:
+        """The columns begin .. end of A from the diagonal down, as a new array."""
+        rows, columns = np.arange(begin, len(self)), np.arange(begin, end)
+        if self.items.dtype == np.float64:
+            A = self.items.tile(rows, self.items, columns, self.n_threads)
+        else:  # a tile would be rounded to float32
+            left, right = self.items.subset(rows), self.items.subset(columns)
+            A = left.multiply(right, np.eye(end - begin), self.n_threads)
+        A[np.diag_indices(end - begin)] += self.ridge[begin:end, 0]
+        return A
+
+
+class Inverse(Protocol):
+    """A way to apply A^-1; ``convex`` says whether A is positive definite, up to rounding."""
+
+    convex: bool
+
+    def apply(self, B: Floats) -> Iterator[tuple[Floats, Floats]]:
+        """Ever better D, approximately A^-1 B, each with its residual B - A D."""
+        ...
+
+
+def inverse(A: Matrix, memory: float, check: Check) -> Inverse:
+    """The way to go with a matrix that may take so many bytes of memory.
+
+    A ridge that is lost in rounding beside the kernel (a huge C) is lifted to where it is not: the
+    result is a correction only, and the next one is of what this one leaves.
+    """
+    if 8.0 * len(A) ** 2 > memory:
+        return ConjugateGradients(A)
+    lift, rounding = 0.0, len(A) * EPSILON * float(np.abs(A.diagonal()).max())
+    while True:
+        try:
+            return Cholesky(A, check, lift)
+        except NotPositiveError as refusal:
+            if not refusal.pivot >= -max(rounding, lift):
+                return Elimination(A, check)
+        lift = max(100 * lift, rounding)
+
+
+class NotPositiveError(Exception):
+    """What is left of A after some steps of Cholesky's has a pivot (eigenvalue) that is not."""
+
+    def __init__(self, pivot: float):
+        self.pivot = pivot
+
+
+class Cholesky:
+    """A = L L', where L is kept in row panels, so that only half of the matrix is ever held.
+
+    Left-looking: column of tiles by column of tiles, each from the panels to its left,
+
+        L_ij = (A_ij - L_i,:j L_j,:j') L_jj'^-1
+
+    where the tiles of a column do not depend on each other.
+    """
+
+    convex = True
+
+    def __init__(self, A: Matrix, check: Check, lift: float = 0.0):
+        self.blocks = _blocks(len(A))
+        self.panels = [np.empty((block.stop - block.start, block.stop)) for block in self.blocks]
+        with _threads(A.n_threads) as pool:
+            for j in range(len(self.blocks)):
+                self._next_column(j, A, lift, pool, check)
+
+    def _next_column(
+        self, j: int, A: Matrix, lift: float, pool: ThreadPoolExecutor, check: Check
+    ) -> None:
+        begin, end = self.blocks[j].start, self.blocks[j].stop
+        column = A.columns(begin, end)
+        left = self.panels[j][:, :begin]
+        rest = column[: end - begin] - left @ left.T + lift * np.eye(end - begin)
+        try:
+            L_jj = np.linalg.cholesky(rest)
+        except np.linalg.LinAlgError:
+            raise NotPositiveError(float(np.linalg.eigvalsh(rest)[0])) from None
+        self.panels[j][:, begin:] = L_jj
+        L_jj_inverse = solve_triangular(L_jj, np.eye(end - begin), lower=True)
+
+        def below(i: int) -> None:
+            rows = slice(self.blocks[i].start - begin, self.blocks[i].stop - begin)
+            rest = column[rows] - self.panels[i][:, :begin] @ left.T
+            self.panels[i][:, begin:end] = rest @ L_jj_inverse.T
+
+        for _ in pool.map(below, range(j + 1, len(self.blocks))):
+            check()
+
+    def apply(self, B: Floats) -> Iterator[tuple[Floats, Floats]]:
+        D = np.array(B)
+        with threadpool_limits(1, user_api="blas"):
+            for block, panel in zip(self.blocks, self.panels, strict=True):  # L Z = B
+                D[block] -= panel[:, : block.start] @ D[: block.start]
+                D[block] = solve_triangular(panel[:, block], D[block], lower=True)
+            for block, panel in zip(self.blocks[::-1], self.panels[::-1], strict=True):  # L'D = Z
+                D[block] = solve_triangular(panel[:, block], D[block], lower=True, trans=1)
+                D[: block.start] -= panel[:, : block.start].T @ D[block]
+        yield D, np.zeros_like(D)
+
+
+class Elimination:
+    """P A = L U by Gaussian elimination with row exchanges, panel by panel, in the whole matrix.
+
+    Right-looking: when a panel of columns is factored, its product is taken off all rows below.
+    """
+
+    convex = False
+
+    def __init__(self, A: Matrix, check: Check):
+        self.blocks = _blocks(len(A))
+        self.order = np.arange(len(A))
+        self.LU = np.empty((len(A), len(A)))
+        (self.getrf,) = get_lapack_funcs(("getrf",), (self.LU,))
+        with _threads(A.n_threads) as pool:
+            for block in self.blocks:
+                column = A.columns(block.start, block.stop)
+                self.LU[block.start :, block] = column
+                self.LU[block, block.start :] = column.T
+                check()
+            for block in self.blocks:
+                self._next_panel(block, pool, check)
+        pivots = np.einsum("ii->i", self.LU)
+        lost = len(A) * EPSILON * np.abs(pivots).max()
+        pivots[np.abs(pivots) < lost] = lost
+
+    def _next_panel(self, block: slice, pool: ThreadPoolExecutor, check: Check) -> None:
+        LU, begin, end = self.LU, block.start, block.stop
+        panel, pivots, _ = self.getrf(LU[begin:, block])
+        for i, pivot in enumerate(pivots):
+            exchanged = [begin + pivot, begin + i]
+            LU[[begin + i, begin + pivot]] = LU[exchanged]
+            self.order[[begin + i, begin + pivot]] = self.order[exchanged]
+        LU[begin:, block] = panel
+        LU[block, end:] = solve_triangular(
+            LU[block, block], LU[block, end:], lower=True, unit_diagonal=True
+        )
+
+        def below(rows: slice) -> None:
+            LU[rows, end:] -= LU[rows, block] @ LU[block, end:]
+
+        for _ in pool.map(below, [rows for rows in self.blocks if rows.start >= end]):
+            check()
+
+    def apply(self, B: Floats) -> Iterator[tuple[Floats, Floats]]:
+        LU, D = self.LU, B[self.order]
+        with threadpool_limits(1, user_api="blas"):
+            for block in self.blocks:  # L Z = P B
+                D[block] -= LU[block, : block.start] @ D[: block.start]
+                D[block] = solve_triangular(
+                    LU[block, block], D[block], lower=True, unit_diagonal=True
+                )
+            for block in self.blocks[::-1]:  # U D = Z
+                D[block] -= LU[block, block.stop :] @ D[block.stop :]
+                D[block] = solve_triangular(LU[block, block], D[block])
+        yield D, np.zeros_like(D)
+
+
+class ConjugateGradients:
+    """Block conjugate gradients in the stable form of Dubrulle (2001), algorithm BCGrQ.
+
+    All columns search the same space.  Instead of the residuals R = W delta an orthonormal basis W
+    of them is kept, so that columns may become dependent, or be finished early, without harm.
+    Both sides are scaled by the diagonal of A (Jacobi), which takes out unequal weights.
+    """
+
+    def __init__(self, A: Matrix):
+        self.A = A
+        diagonal = np.abs(A.diagonal())
+        self.scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[:, None]
+        self.convex = True
+
+    def apply(self, B: Floats) -> Iterator[tuple[Floats, Floats]]:
+        W, delta = np.linalg.qr(self.scale * B)
+        S, X = W, np.zeros_like(B)
+        while True:
+            Z = self._multiply(S)
+            curvature = S.T @ Z
+            self.convex &= bool(np.linalg.eigvalsh(curvature)[0] > 0)
+            try:
+                xi = np.linalg.inv(curvature)
+            except np.linalg.LinAlgError:
+                return  # the space is exhausted
+            X = X + S @ (xi @ delta)
+            W, zeta = np.linalg.qr(W - Z @ xi)
+            S = W + S @ zeta.T
+            delta = zeta @ delta
+            yield self.scale * X, (W @ delta) / self.scale
+
+    def _multiply(self, V: Floats) -> Floats:
+        V = self.scale * V
+        return self.scale * (self.A.kernel(V) + self.A.ridge * V)
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(a, b) for a, b in pairwise([*range(0, n, TILE), n])]
+
+
+class _threads:
+    """A pool whose threads do the linear algebra, which gets none of its own."""
+
+    def __init__(self, n_threads: int):
+        self.pool = ThreadPoolExecutor(n_threads)
+
+    def __enter__(self) -> ThreadPoolExecutor:
+        self.limits = threadpool_limits(1, user_api="blas")
+        return self.pool
+
+    def __exit__(self, *error: object) -> None:
+        self.pool.shutdown(cancel_futures=True)
+        self.limits.restore_original_limits()
