@@ -195,12 +195,19 @@ def test_prediction_does_not_depend_on_its_company():
     assert_array_equal(machine.predict(many), np.tile(machine.predict(rows), 12))
 
 
-def test_threads_change_nothing():
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr", "crammer_singer"])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_threads_and_memory_change_nothing(multi_class, container):
     rows, labels = digits()
-    one, two = (SVC(n_jobs=n).fit(rows, labels) for n in (1, 2))
-    assert_array_equal(one.dual_coef_, two.dual_coef_)
-    assert_array_equal(one.intercept_, two.intercept_)
-    assert_array_equal(one.decision_function(rows), two.decision_function(rows))
+    rows = container(rows)
+    one = SVC(multi_class=multi_class, n_jobs=1).fit(rows, labels)
+    for other in ({"n_jobs": 2}, {"cache_size": 0.05}, {"cache_size": 1, "n_jobs": 2}):
+        two = SVC(multi_class=multi_class, **other).fit(rows, labels)
+        assert_array_equal(dense(one.dual_coef_), dense(two.dual_coef_))
+        assert_array_equal(one.intercept_, two.intercept_)
+        assert_array_equal(one.decision_function(rows), two.decision_function(rows))
+        assert_array_equal(one.n_iter_, two.n_iter_)
+        assert (one.objective_, one.dual_gap_) == (two.objective_, two.dual_gap_)
 
 
 # ------------------------------------------------------------------ weights
