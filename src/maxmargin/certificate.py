@@ -10,8 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from maxmargin.exceptions import NotSeparableError
 from maxmargin.feasible import balance
 from maxmargin.problem import Floats, Problem
+
+SEPARABLE = 1e-6
+"""A hard margin below this fraction of the data's radius counts as none."""
 
 
 @dataclass(frozen=True)
@@ -212,3 +216,23 @@ def _margin(problem: Problem) -> float:
     np.maximum.at(ends[:, 1], problem.group[grouped], problem.linear[grouped])
     margins = np.where(rises, -1.0, 1.0) * _slope(problem, problem.linear, ends.mean(axis=1))
     return float(margins[0]) if np.all(margins == margins[0]) else 0.0
+
+
+def check_separable(
+    problem: Problem, c: Floats, scores: Floats, diagonal: Floats, first_row: Floats
+) -> None:
+    """End a hard margin that does not exist: a margin is at most |w| / sum|c|, at any point.
+
+    The radius, bounded by the largest distance from the first item, is what that is compared with.
+    Where the sum of c is given (SVDD), |w| is no margin and every C has a solution.
+    """
+    if problem.target.any() or not c.any():
+        return
+    norm = np.sqrt(max(float(np.sum(problem.spread(c) * scores)), 0.0))
+    radius = np.sqrt(max(float((diagonal + diagonal[0] - 2 * first_row).max()), 0.0))
+    if norm <= SEPARABLE * radius * np.abs(c).sum():
+        raise NotSeparableError(
+            "C=inf asks for a hard margin, but the data are not separable in feature space: "
+            f"any margin is below {SEPARABLE:g} of their radius. Use a finite C, or a kernel "
+            "that separates them."
+        )

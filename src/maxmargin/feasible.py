@@ -18,8 +18,9 @@ def balance(
 ) -> tuple[float, Floats]:
     """The rho for which x(rho) = clip((center - rho) * slope, lower, upper) sums to ``total``.
 
-    The sum is piecewise linear in rho and falls: bisection over its kinks, then one exact step.
-    Variable i leaves its upper end at ``leave[i]`` and arrives at its lower end at ``arrive[i]``.
+    The sum is piecewise linear in rho and falls: bisection over its kinks finds the piece, and
+    between two kinks x(rho) is linear too.  Variable i leaves its upper end at ``leave[i]`` and
+    arrives at its lower end at ``arrive[i]``.
     """
     with np.errstate(over="ignore"):
         leave, arrive = center - upper / slope, center - lower / slope
@@ -31,16 +32,19 @@ def balance(
     kinks = np.unique(np.concatenate([leave, arrive]))
     kinks = kinks[np.isfinite(kinks)]
     piece = bisect_right(kinks, -total, key=lambda rho: -x(rho).sum())
-    left, right = np.concatenate([[-np.inf], kinks, [np.inf]])[piece : piece + 2]
-    rho = left if np.isfinite(left) else right if np.isfinite(right) else 0.0
-    free = (leave <= left) & (arrive >= right)
-    pull = slope[free].sum()
-    if pull > 0:
-        rho = np.clip(rho + (x(rho).sum() - total) / pull, left, right)
-    point = x(rho)
-    if pull > 0:  # what cancelled in center - rho
-        point[free] += (total - point.sum()) * slope[free] / pull
-    return float(rho), np.clip(point, lower, upper)
+    if 0 < piece < len(kinks):
+        left, right = kinks[piece - 1 : piece + 1]
+        high, low = x(left), x(right)
+        part = (total - low.sum()) / (high.sum() - low.sum())
+        return float(right - part * (right - left)), np.clip(
+            low + part * (high - low), lower, upper
+        )
+    # Beyond the outermost kink, whatever still moves has no bound on that side.
+    free = slope[np.isinf(lower if piece else upper)].sum()
+    rho = kinks[-1 if piece else 0] if len(kinks) else 0.0
+    if free > 0:
+        rho += (x(rho).sum() - total) / free
+    return float(rho), x(rho)
 
 
 def project(problem: Problem, coefficients: ArrayLike) -> Floats:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import strategies
-from maxmargin.certificate import certify, largest_violation
+from maxmargin.certificate import certify, check_separable, largest_violation
 from maxmargin.feasible import feasible_start, project
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.projected_gradient import arrive, direction, worst
@@ -347,7 +347,7 @@ def solve(
         c = feasible_start(problem) if start is None else project(problem, start)
         s = State(problem, K, c)
         rng = np.random.default_rng(random_state)
-        iterations, outcome = _iterate(s, chosen, asked, max_iter, rng)
+        iterations, outcome = _iterate(s, K, chosen, asked, max_iter, rng)
     else:
         s, iterations, outcome = _equations(problem, K), 1, Outcome.CONVERGED
     scores = K @ problem.spread(s.c)
@@ -359,13 +359,15 @@ def solve(
 
 
 def _iterate(
-    s: State, chosen: strategies.Strategy, asked: Accuracy, max_iter: int, rng: Any
+    s: State, K: Floats, chosen: strategies.Strategy, asked: Accuracy, max_iter: int, rng: Any
 ) -> tuple[int, Outcome]:
     limit = max_iter if max_iter >= 0 else 10**6
     tol = asked.tol
     iterations = 0
     while True:
         s.refresh()
+        if s.problem.is_unbounded:
+            check_separable(s.problem, s.c, K @ s.problem.spread(s.c), np.diag(K), K[0])
         if asked.met_by(certify(s.problem, s.c, s.G)):
             return iterations, Outcome.CONVERGED
         floor = max(tol, s.rounding())

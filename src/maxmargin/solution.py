@@ -107,7 +107,7 @@ def relative_gap(certificate: Certificate) -> float:
     """The gap over max(|primal|, |dual|), which is what ``gap_tol`` asks to be small."""
     gap = certificate.gap
     scale = max(abs(certificate.objective), abs(gap - certificate.objective))
-    return 0.0 if gap == 0 else gap / scale
+    return gap / scale if 0 < gap < np.inf else gap
 
 
 @dataclass(frozen=True)

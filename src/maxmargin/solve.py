@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import _core, strategies
-from maxmargin.certificate import Certificate, certify
+from maxmargin.certificate import Certificate, certify, check_separable
 from maxmargin.direct import solve_least_squares
-from maxmargin.exceptions import NotSeparableError
 from maxmargin.feasible import feasible_start, project
 from maxmargin.kernels import native
 from maxmargin.polish import polish as polished
@@ -30,8 +29,6 @@ from maxmargin.threads import effective_threads
 
 EPSILON = float(np.finfo(np.float64).eps)
 POLL_SECONDS = 0.1
-SEPARABLE = 1e-6
-"""A hard margin below this fraction of the data's radius counts as none."""
 
 
 class Engine(Protocol):
@@ -359,23 +356,9 @@ class _Run:
         )
 
     def _check_separable(self) -> None:
-        """The margin is at most |w| / sum|c|: end when that is nothing against the data's radius.
-
-        The radius is bounded by the largest distance from the first item, which no shift changes.
-        """
         c, scores = self.engine.coefficients, self.engine.scores
-        spread = self.problem.spread(c)
-        norm = np.sqrt(max(float(np.sum(spread * scores)), 0.0))
-        diagonal = self.items.diagonal()
-        first = np.array([0])
-        row = self.items.tile(first, self.items, None)[0]
-        radius = np.sqrt(max(float((diagonal + diagonal[0] - 2 * row).max()), 0.0))
-        if norm < SEPARABLE * radius * np.abs(c).sum():
-            raise NotSeparableError(
-                "C=inf asks for a hard margin, but the data are not separable in feature space: "
-                f"any margin is below {SEPARABLE:g} of their radius. Use a finite C, or a kernel "
-                "that separates them."
-            )
+        first_row = self.items.tile(np.array([0]), self.items, None)[0]
+        check_separable(self.problem, c, scores, self.items.diagonal(), first_row)
 
 
 class _View:
