@@ -72,11 +72,14 @@ def test_dependent_and_zero_outputs(data, memory):
     np.testing.assert_allclose(one.rho, -1)
 
 
-def test_threads_do_not_change_a_bit(data, monkeypatch):
+@pytest.mark.parametrize("memory", ROUTES.values(), ids=ROUTES)
+def test_threads_and_pieces_do_not_change_a_bit(data, memory, monkeypatch):
     monkeypatch.setattr(inverse, "TILE", 16)
     K, Y, _ = data
     problems = [least_squares(y) for y in Y.T]
-    one, two = (solve_least_squares(problems, K, n_threads=t) for t in (1, 2))
+    one = solve_least_squares(problems, K, n_threads=1, memory=memory)
+    monkeypatch.setattr(inverse, "PIECE", 7 * N)
+    two = solve_least_squares(problems, K, n_threads=2, memory=memory)
     for a, b in zip(one, two, strict=True):
         assert np.array_equal(a.coefficients, b.coefficients)
 
@@ -192,9 +195,9 @@ def test_an_indefinite_kernel_is_said_to_be_one(data):
 def test_elimination_takes_any_symmetric_matrix(data, tile, shift, monkeypatch):
     monkeypatch.setattr(inverse, "TILE", tile)
     K, Y, w = data
-    A = inverse.Matrix(K + shift * np.eye(N), 1 / w, n_threads=2)
     seen = []
-    ((D, _),) = inverse.Elimination(A, lambda: seen.append(1)).apply(Y)
+    A = inverse.Matrix(K + shift * np.eye(N), 1 / w, 2, lambda: seen.append(1))
+    ((D, _),) = inverse.Elimination(A).apply(Y)
     np.testing.assert_allclose((K + shift * np.eye(N)) @ D + D / w[:, None], Y, atol=1e-8)
     assert seen
 

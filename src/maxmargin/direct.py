@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.certificate import Certificate, certify
-from maxmargin.inverse import Inverse, Matrix, inverse
+from maxmargin.inverse import Check, Inverse, Matrix, inverse
 from maxmargin.problem import Floats, Problem
 from maxmargin.solution import Accuracy, Outcome, Solution, solution
 
@@ -72,22 +72,24 @@ def solve_least_squares(
     list of Solution
         One for each problem.  All count the same steps: those of conjugate gradients, at least 1.
     """
-    system = System(problems, items, n_threads)
     asked = Accuracy(tol, gap_tol)
     watch = _Watch(monitors, asked)
     limit = MAX_STEPS if max_iter < 0 else max_iter
-    outcome = Outcome.CONVERGED
-    state = system.start(starts)
-    way: Inverse | None = None
 
     def check() -> None:
         watch.check(state)
 
+    system = System(problems, items, n_threads, check)
+    state = system.zero()
+    outcome = Outcome.CONVERGED
+    way: Inverse | None = None
     try:
         check()
+        if starts is not None:
+            state = system.begun(starts)
         while not state.meets(asked):
             if way is None:
-                way = inverse(system.matrix, memory, check)
+                way = inverse(system.matrix, memory)
             checked = state
             for correction, residual in way.apply(checked.right_hand_sides()):
                 state = checked.corrected(correction, residual, state.steps + 1)
@@ -113,7 +115,7 @@ def solve_least_squares(
 class System:
     """The equations of all problems, and the matrix that they share."""
 
-    def __init__(self, problems: Sequence[Problem], items: Any, n_threads: int):
+    def __init__(self, problems: Sequence[Problem], items: Any, n_threads: int, check: Check):
         first = problems[0]
         for problem in problems:
             alike = np.array_equal(problem.ridge, first.ridge) and np.array_equal(
@@ -126,22 +128,21 @@ class System:
                     "ridge, all with or all without an intercept."
                 )
         self.problems = problems
-        self.matrix = Matrix(items, first.ridge, n_threads)
+        self.matrix = Matrix(items, first.ridge, n_threads, check)
         self.tied = len(first.target) > 0
         self.target: Floats = np.array([problem.target.sum() for problem in problems])
         self.linear = np.stack([problem.linear for problem in problems], axis=1)
 
-    def start(self, starts: Sequence[ArrayLike] | None) -> State:
-        """The state at zero, or where the starts are, with the sums repaired."""
-        C = (
-            np.zeros_like(self.linear)
-            if starts is None
-            else np.stack(list(starts), axis=1, dtype=np.float64)
-        )
+    def zero(self) -> State:
+        """The point zero, whose gradient is p."""
+        return State(self, np.zeros_like(self.linear), self.linear, 0, exact=True)
+
+    def begun(self, starts: Sequence[ArrayLike]) -> State:
+        """The points given, with their sums repaired."""
+        C: Floats = np.stack(list(starts), axis=1, dtype=np.float64)
         if self.tied:
             C = C + (self.target - C.sum(axis=0)) / len(C)
-        state = State(self, C, self.linear, 0, exact=True)
-        return state.checked() if C.any() else state
+        return State(self, C, self.linear, 0).checked()
 
 
 class State:

@@ -4,9 +4,9 @@
     Elimination           P A = L U, for what is not positive definite; 2 n^3 / 3 operations
     ConjugateGradients    without the matrix: a product with K for each step
 
-All of them work in tiles that a stop, a time limit or Ctrl-C need not wait for: ``check`` is called
-after each and may raise.  A tile is computed by one thread with the same operations whichever that
-is, so that the answer does not depend on how many there are.
+All of them work in pieces that a time limit or Ctrl-C need not wait for: the matrix's ``check`` is
+called after each and may raise.  A tile is computed by one thread with the same operations
+whichever that is, so that the answer does not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from maxmargin.kernels import native
 from maxmargin.problem import Floats
 
 TILE = 256
+PIECE = 2 * 10**7
+"""Kernel values between two checks, a tenth of a second's work or so."""
+
 EPSILON = float(np.finfo(np.float64).eps)
 
 Check = Callable[[], None]
@@ -32,31 +35,39 @@ Check = Callable[[], None]
 class Matrix:
     """A = K + diag(ridge), of which no more is computed than is asked for, in float64."""
 
-    def __init__(self, items: Any, ridge: Floats, n_threads: int):
+    def __init__(self, items: Any, ridge: Floats, n_threads: int, check: Check):
         self.items: Any = native(items)
         self.ridge = ridge[:, None]
         self.n_threads = n_threads
+        self.check = check
 
     def __len__(self) -> int:
         return len(self.ridge)
 
     def kernel(self, V: Floats) -> Floats:
         """K V."""
-        return self.items.multiply(self.items, np.ascontiguousarray(V), self.n_threads)
+        V, n = np.ascontiguousarray(V), len(self)
+        product = np.empty_like(V)
+        step = max(PIECE // n, 1)
+        for rows in (np.arange(a, min(a + step, n)) for a in range(0, n, step)):
+            some = self.items if len(rows) == n else self.items.subset(rows)
+            product[rows] = some.multiply(self.items, V, self.n_threads)
+            self.check()
+        return product
 
     def diagonal(self) -> Floats:
         """The diagonal of A."""
         return self.items.diagonal() + self.ridge[:, 0]
 
-    def columns(self, begin: int, end: int) -> Floats:
-        """The columns begin .. end of A from the diagonal down, as a new array."""
-        rows, columns = np.arange(begin, len(self)), np.arange(begin, end)
+    def columns(self, begin: int, end: int, first_row: int) -> Floats:
+        """The columns begin .. end of A from a row down (the diagonal's or above): a new array."""
+        rows, columns = np.arange(first_row, len(self)), np.arange(begin, end)
         if self.items.dtype == np.float64:
             A = self.items.tile(rows, self.items, columns, self.n_threads)
         else:  # a tile would be rounded to float32
             left, right = self.items.subset(rows), self.items.subset(columns)
             A = left.multiply(right, np.eye(end - begin), self.n_threads)
-        A[np.diag_indices(end - begin)] += self.ridge[begin:end, 0]
+        A[columns - first_row, columns - begin] += self.ridge[begin:end, 0]
         return A
 
 
@@ -70,7 +81,7 @@ class Inverse(Protocol):
         ...
 
 
-def inverse(A: Matrix, memory: float, check: Check) -> Inverse:
+def inverse(A: Matrix, memory: float) -> Inverse:
     """The way to go with a matrix that may take so many bytes of memory.
 
     A ridge that is lost in rounding beside the kernel (a huge C) is lifted to where it is not: the
@@ -81,10 +92,10 @@ def inverse(A: Matrix, memory: float, check: Check) -> Inverse:
     lift, rounding = 0.0, len(A) * EPSILON * float(np.abs(A.diagonal()).max())
     while True:
         try:
-            return Cholesky(A, check, lift)
+            return Cholesky(A, lift)
         except NotPositiveError as refusal:
             if not refusal.pivot >= -max(rounding, lift):
-                return Elimination(A, check)
+                return Elimination(A)
         lift = max(100 * lift, rounding)
 
 
@@ -107,18 +118,16 @@ class Cholesky:
 
     convex = True
 
-    def __init__(self, A: Matrix, check: Check, lift: float = 0.0):
+    def __init__(self, A: Matrix, lift: float = 0.0):
         self.blocks = _blocks(len(A))
         self.panels = [np.empty((block.stop - block.start, block.stop)) for block in self.blocks]
         with _threads(A.n_threads) as pool:
             for j in range(len(self.blocks)):
-                self._next_column(j, A, lift, pool, check)
+                self._next_column(j, A, lift, pool)
 
-    def _next_column(
-        self, j: int, A: Matrix, lift: float, pool: ThreadPoolExecutor, check: Check
-    ) -> None:
+    def _next_column(self, j: int, A: Matrix, lift: float, pool: ThreadPoolExecutor) -> None:
         begin, end = self.blocks[j].start, self.blocks[j].stop
-        column = A.columns(begin, end)
+        column = A.columns(begin, end, begin)
         left = self.panels[j][:, :begin]
         rest = column[: end - begin] - left @ left.T + lift * np.eye(end - begin)
         try:
@@ -134,7 +143,7 @@ class Cholesky:
             self.panels[i][:, begin:end] = rest @ L_jj_inverse.T
 
         for _ in pool.map(below, range(j + 1, len(self.blocks))):
-            check()
+            A.check()
 
     def apply(self, B: Floats) -> Iterator[tuple[Floats, Floats]]:
         D = np.array(B)
@@ -156,19 +165,17 @@ class Elimination:
 
     convex = False
 
-    def __init__(self, A: Matrix, check: Check):
+    def __init__(self, A: Matrix):
         self.blocks = _blocks(len(A))
         self.order = np.arange(len(A))
         self.LU = np.empty((len(A), len(A)))
         (self.getrf,) = get_lapack_funcs(("getrf",), (self.LU,))
         with _threads(A.n_threads) as pool:
             for block in self.blocks:
-                column = A.columns(block.start, block.stop)
-                self.LU[block.start :, block] = column
-                self.LU[block, block.start :] = column.T
-                check()
+                self.LU[block] = A.columns(block.start, block.stop, 0).T
+                A.check()
             for block in self.blocks:
-                self._next_panel(block, pool, check)
+                self._next_panel(block, pool, A.check)
         pivots = np.einsum("ii->i", self.LU)
         lost = len(A) * EPSILON * np.abs(pivots).max()
         pivots[np.abs(pivots) < lost] = lost
