@@ -95,6 +95,7 @@ class SecondOrder final : public Strategy {
         index best = -1;
         double most = -1;
         for (index v = 0; v < part.size(); ++v) {
+            if (part.group[v] >= 0) continue;
             const double slope = pull(part, v, glance_.gradient[v]);
             const double q = view.rows.diagonal()[part.item[v]] + part.ridge[v];
             const double gain = slope * slope / std::max(q, kCurvatureFloor);

@@ -32,19 +32,19 @@ def balance(
     kinks = np.unique(np.concatenate([leave, arrive]))
     kinks = kinks[np.isfinite(kinks)]
     piece = bisect_right(kinks, -total, key=lambda rho: -x(rho).sum())
-    if 0 < piece < len(kinks):
-        left, right = kinks[piece - 1 : piece + 1]
-        high, low = x(left), x(right)
-        part = (total - low.sum()) / (high.sum() - low.sum())
-        return float(right - part * (right - left)), np.clip(
-            low + part * (high - low), lower, upper
-        )
-    # Beyond the outermost kink, whatever still moves has no bound on that side.
-    free = slope[np.isinf(lower if piece else upper)].sum()
-    rho = kinks[-1 if piece else 0] if len(kinks) else 0.0
-    if free > 0:
-        rho += (x(rho).sum() - total) / free
-    return float(rho), x(rho)
+    if piece == 0 or (piece == len(kinks) and np.isinf(lower).any()):
+        # Beyond the outermost kink, whatever still moves has no bound on that side.
+        rho = kinks[-1 if piece else 0] if len(kinks) else 0.0
+        free = slope[np.isinf(lower if piece else upper)].sum()
+        if free > 0:
+            rho += (x(rho).sum() - total) / free
+        return float(rho), x(rho)
+    left = kinks[piece - 1]
+    right = kinks[piece] if piece < len(kinks) else left
+    high, low = x(left), x(right) if piece < len(kinks) else lower
+    fall = high.sum() - low.sum()
+    part = (total - low.sum()) / fall if fall > 0 else 1.0
+    return float(right - part * (right - left)), np.clip(low + part * (high - low), lower, upper)
 
 
 def project(problem: Problem, coefficients: ArrayLike) -> Floats:

@@ -64,11 +64,12 @@ def _step(
     H = part.hessian(few.multiply(few, np.eye(len(used)), n_threads))  # float64, whatever the data
     groups, group = np.unique(part.group[part.group >= 0], return_inverse=True)
     A = np.zeros((len(groups), len(free)))
-    A[group, np.flatnonzero(part.group >= 0)] = 1
+    size = float(np.abs(H).max()) or 1.0  # of the same size as H, or least squares forget the sums
+    A[group, np.flatnonzero(part.group >= 0)] = size
     grouped = problem.group >= 0
     sums = np.bincount(problem.group[grouped], c[grouped], len(problem.target))
     system = np.block([[H, A.T], [A, np.zeros((len(groups), len(groups)))]])
-    right = np.concatenate([-problem.gradient(c, F)[free], (problem.target - sums)[groups]])
+    right = np.concatenate([-problem.gradient(c, F)[free], size * (problem.target - sums)[groups]])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", LinAlgWarning)
