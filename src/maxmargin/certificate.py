@@ -236,3 +236,22 @@ def check_separable(
             f"any margin is below {SEPARABLE:g} of their radius. Use a finite C, or a kernel "
             "that separates them."
         )
+
+
+def is_indefinite(problem: Problem, K: Floats, precision: float) -> bool:
+    """Whether the kernel matrix of some of the items shows that the objective is not convex.
+
+    Only directions that a solver can take count: where a sum ties all variables of a kernel, those
+    that sum to zero.  ``precision`` is that of the kernel values.
+    """
+    rounding = 8 * len(K) * precision * float(np.abs(K).max(initial=0.0))
+    differences = problem.minus is not None or bool((problem.group >= 0).all())
+    if differences and problem.n_channels == 1:
+        K = K - K.mean(axis=0)
+        K = K - K.mean(axis=1)[:, None]
+    ridge = problem.ridge.min(initial=np.inf) * problem.n_items / max(len(problem), 1)
+    try:
+        np.linalg.cholesky((K + K.T) / 2 + (ridge + rounding + 1e-300) * np.eye(len(K)))
+    except np.linalg.LinAlgError:
+        return True
+    return False

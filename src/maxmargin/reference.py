@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import strategies
-from maxmargin.certificate import certify, check_separable, largest_violation
+from maxmargin.certificate import certify, check_separable, is_indefinite, largest_violation
 from maxmargin.feasible import feasible_start, project
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.projected_gradient import arrive, direction, worst
@@ -304,7 +304,7 @@ def group(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
         low = np.where(s.up, s.G, np.inf)
         g = int(np.argmax([high[members].max() - low[members].min() for members in groups]))
         members = groups[g]
-        step = 1 / max(s.H[members[0], members[0]], CURVATURE_FLOOR)
+        step = 1 / max(float(s.H[members[0], members[0]]), CURVATURE_FLOOR)
         part = SubState(s, members)
         d = direction(part.problem, part.c, part.G, step)
         yield members, arrive(part.problem, part.c + d)
@@ -352,7 +352,7 @@ def solve(
         s, iterations, outcome = _equations(problem, K), 1, Outcome.CONVERGED
     scores = K @ problem.spread(s.c)
     certificate = certify(problem, s.c, problem.gradient(s.c, scores))
-    if np.linalg.eigvalsh(K)[0] < -1e-10 * np.abs(K).max(initial=0.0):
+    if is_indefinite(problem, K, np.finfo(np.float64).eps):
         certificate = certificate.without_gap()
         outcome = Outcome.INDEFINITE if outcome is Outcome.CONVERGED else outcome
     return solution(problem, s.c, scores, certificate, iterations, outcome, asked)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import _core, strategies
-from maxmargin.certificate import Certificate, certify, check_separable
+from maxmargin.certificate import Certificate, certify, check_separable, is_indefinite
 from maxmargin.direct import solve_least_squares
 from maxmargin.feasible import feasible_start, project
 from maxmargin.kernels import native
@@ -29,6 +29,8 @@ from maxmargin.threads import effective_threads
 
 EPSILON = float(np.finfo(np.float64).eps)
 POLL_SECONDS = 0.1
+SAMPLE = 100
+"""Items whose kernel matrix is asked whether the kernel is positive semi-definite."""
 
 
 class Engine(Protocol):
@@ -274,8 +276,11 @@ class _Run:
             if end == "stopped":
                 return _stop_reason(self.monitor)
             certificate = self._verified(end)
-            if self.engine.negative_curvature and end != "limit":
-                return Outcome.INDEFINITE
+            if self._indefinite and end != "limit":
+                if end == "rounding" or self.tol <= self.asked.tol:
+                    return Outcome.INDEFINITE
+                self.tol = self.asked.tol  # there is no gap to ask for
+                continue
             if self.asked.met_by(certificate):
                 return Outcome.CONVERGED
             if end == "limit":
@@ -320,6 +325,19 @@ class _Run:
 
     # ---------------------------------------------------------------- what is claimed
 
+    @property
+    def _indefinite(self) -> bool:
+        """Whether the kernel was seen not to be positive semi-definite, so that no gap holds."""
+        return self.engine.negative_curvature or self._sample_indefinite
+
+    @cached_property
+    def _sample_indefinite(self) -> bool:
+        n = len(self.items)
+        rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
+        K = self.items.tile(rows, self.items, rows)
+        precision = float(np.finfo(self.items.dtype).eps)
+        return is_indefinite(self.problem, K, precision)
+
     def _point(self) -> tuple[Floats, Floats]:
         return self.point or (self.engine.coefficients, self.engine.scores)
 
@@ -343,7 +361,7 @@ class _Run:
     def _solution(self, outcome: Outcome) -> Solution:
         coefficients, scores = self._point()
         certificate = self._certificate()
-        if outcome is Outcome.INDEFINITE or not self.engine.complete:
+        if self._indefinite or not self.engine.complete:
             certificate = certificate.without_gap()
         return solution(
             self.problem,
