@@ -78,6 +78,20 @@ class SolverHandle {
         return "limit";
     }
 
+    // After a stop: the scores that shrinking left behind, if they can be had in no time, so that
+    // the answer has a gap.
+    void look_back() {
+        next_ = Clock::now() + std::chrono::milliseconds(250);
+        looking_back_ = true;
+        const nb::gil_scoped_release unlocked;
+        try {
+            solver_->unshrink();
+        } catch (const Stopped&) {
+            next_ = {};
+        }
+        looking_back_ = false;
+    }
+
     Solver& solver() { return *solver_; }
     const Control& control() const { return control_; }
 
@@ -86,6 +100,7 @@ class SolverHandle {
 
     void poll() {
         if (Clock::now() < next_) return;
+        if (looking_back_) throw Stopped{};
         const nb::gil_scoped_acquire lock;
         if (nb::cast<bool>((*callback_)())) throw Stopped{};
         next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -98,6 +113,7 @@ class SolverHandle {
     const nb::callable* callback_ = nullptr;
     double interval_ = 0;
     Clock::time_point next_;
+    bool looking_back_ = false;
 };
 
 nb::object scores_array(const Part& part) {
@@ -161,6 +177,8 @@ void bind_solver(nb::module_& m) {
             "cache_bytes"_a, "shrinking"_a, "n_threads"_a, "seed"_a)
         .def("run", &SolverHandle::run, "tol"_a, "limit"_a, "poll"_a, "interval"_a = 0.1,
              "Go on; returns 'converged', 'rounding', 'limit' or 'stopped'.")
+        .def("look_back", &SolverHandle::look_back,
+             "After a stop: recompute the scores that shrinking left behind, if that is quick.")
         .def(
             "correct",
             [](SolverHandle& self, const Borrowed<double, 2>& scores) {

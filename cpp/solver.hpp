@@ -126,6 +126,9 @@ class Solver {
     const Part& part();
     bool complete() const { return !shrunk_ || shrunk_->part.n == whole_.n; }
 
+    // Recomputes the scores that shrinking left behind.
+    void unshrink();
+
     // Replaces the scores by more exact ones.
     void correct(std::vector<double> scores);
 
@@ -145,7 +148,6 @@ class Solver {
 
     bool apply(const Move& move);
     void shrink(double tol);
-    void unshrink();
     void lay_out(std::optional<Restriction> shrunk);
 
     const Items& items_;

@@ -1,5 +1,6 @@
 """How Sphinx builds these pages: `make docs`."""
 
+import re
 from importlib.metadata import version as version_of
 
 project = "maxmargin"
@@ -47,5 +48,20 @@ def skip_member(app, what, name, obj, skip, options):
     return True if module.startswith("sklearn") else skip
 
 
+NAME_OF_FIELD = re.compile(r"\s*[\w, ]+ : ")
+CODE = re.compile(r"(``.*?``)")
+
+
+def plain_mathematics(app, what, name, obj, options, lines):
+    """Docstrings are written for ``help()``: |w| is a norm and objective_ a name, not markup."""
+    for i, line in enumerate(lines):
+        if NAME_OF_FIELD.match(line) or line.lstrip().startswith((">>>", ".. [")):
+            continue
+        pieces = CODE.split(line)
+        pieces[::2] = [re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", text) for text in pieces[::2]]
+        lines[i] = "".join(pieces)
+
+
 def setup(app):
     app.connect("autodoc-skip-member", skip_member)
+    app.connect("autodoc-process-docstring", plain_mathematics, priority=100)

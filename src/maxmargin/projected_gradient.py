@@ -53,6 +53,9 @@ class ProjectedGradient:
     def objective(self) -> float:
         return self.problem.objective(self.coefficients, self._gradient())
 
+    def look_back(self) -> None:
+        """Nothing was left behind."""
+
     def correct(self, scores: Floats) -> None:
         self.scores = scores
 

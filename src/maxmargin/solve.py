@@ -9,7 +9,7 @@ matter to what was asked, the scores are computed afresh before anything is clai
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Protocol, cast
 
@@ -59,6 +59,10 @@ class Engine(Protocol):
 
     def run(self, tol: float, limit: int, poll: Callable[[], bool]) -> str:
         """Go on; return 'converged', 'rounding', 'limit' or 'stopped'."""
+        ...
+
+    def look_back(self) -> None:
+        """After a stop: make the scores complete, if that is quick."""
         ...
 
     def correct(self, scores: Floats) -> None:
@@ -156,7 +160,7 @@ def solve(
             problem, items, chosen, begin, scores, megabytes, shrinking, n_threads, random_state
         )
     run = _Run(problem, items, engine, Accuracy(tol, gap_tol), n_threads, monitor)
-    limit = max_iter if max_iter >= 0 else iteration_limit(problem.n_items, len(problem))
+    limit = max_iter if max_iter >= 0 else iteration_limit(problem.n_items, [len(problem)])
     return run.to_the_end(limit, polish)
 
 
@@ -168,13 +172,15 @@ def cache_megabytes(n_items: int, cache_size: float | str) -> float:
     return min(8.0 * n_items**2, memory / 4) / 2**20
 
 
-def iteration_limit(n_items: int, n_variables: int) -> int:
-    """The limit on updates where none is given.
+def iteration_limit(n_items: int, sizes: Iterable[int]) -> int:
+    """The limit on the updates of each of several problems, where none is given.
 
-    An update costs a pass over the variables: 5 * 10^9 of them take some ten seconds, which is what
-    up to 2000 items may cost, whatever the parameters. More items may cost more.
+    An update costs a pass over the problem's variables, and as much again as 500 more. Together the
+    problems may look at 5 * 10^9 variables, which takes some ten seconds: what up to 2000 items may
+    cost, whatever the parameters. More items may cost more.
     """
-    return int(5e9 * max(1.0, n_items / 2000) ** 2) // max(n_variables, 1)
+    visits = sum(size + 500 for size in sizes)
+    return int(5e9 * max(1.0, n_items / 2000) ** 2) // max(visits, 1)
 
 
 def _scores(problem: Problem, items: Any, coefficients: Floats, n_threads: int) -> Floats:
@@ -260,6 +266,12 @@ class _Run:
             self.certificate = None
         answer = self._solution(outcome)
         if not np.isfinite(answer.gradient).all():
+            if self.engine.negative_curvature:
+                raise ValueError(
+                    "The kernel is not positive semi-definite on these data, and without an upper "
+                    "bound on the coefficients the objective has no minimum. Use another kernel, "
+                    "other parameters of it, or a loss that bounds them (loss='hinge', a finite C)."
+                )
             raise ValueError(
                 "The dual coefficients or intercepts are not finite. The input data may contain "
                 "large values and need to be preprocessed."
@@ -306,12 +318,15 @@ class _Run:
     def _engine_run(self, limit: int) -> str:
         self.point = self.certificate = None
         try:
-            return self.engine.run(self.tol, limit, self._poll)
+            end = self.engine.run(self.tol, limit, self._poll)
         except KeyboardInterrupt as error:
             if self.monitor is None:
                 raise
             self.monitor.interrupt(error)
-            return "stopped"
+            end = "stopped"
+        if end == "stopped":
+            self.engine.look_back()
+        return end
 
     def _poll(self) -> bool:
         return self.monitor is not None and self.monitor.poll(_View(self))

@@ -46,19 +46,15 @@ class CalibratedClassifier(KernelClassifier):
     """
 
     probability: bool
+    random_state: Any
     probA_: Floats
     probB_: Floats
 
     def _attributes(self, *args: Any) -> Callable[[Sequence[Solution | None]], Attributes]:
         """As for any classifier, and no probabilities yet."""
         attributes = super()._attributes(*args)
-        return lambda solutions: (
-            attributes(solutions)
-            | {
-                "probA_": np.empty(0),
-                "probB_": np.empty(0),
-            }
-        )
+        none = {"probA_": np.empty(0), "probB_": np.empty(0)}
+        return lambda solutions: attributes(solutions) | none
 
     def _calibration(
         self,

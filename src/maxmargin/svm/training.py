@@ -161,8 +161,8 @@ def run(
     """Solve the problems, one after the other; they share the default limit on iterations."""
     if options["max_iter"] < 0:
         n_items = max(len(task.samples.rows) for task in tasks)
-        n_variables = sum(len(task.problem) for task in tasks)
-        options = options | {"max_iter": iteration_limit(n_items, n_variables)}
+        limit = iteration_limit(n_items, [len(task.problem) for task in tasks])
+        options = options | {"max_iter": limit}
     try:
         tasks, options = sharing_rows(tasks, options)
     except KeyboardInterrupt as error:
