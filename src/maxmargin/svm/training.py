@@ -210,6 +210,15 @@ def sharing_rows(
 def warn_of_early_end(estimator: Any, solutions: Sequence[Solution], reason: Stop | None) -> None:
     """Say that a fit ended early, how good its model is, and what to do."""
     worst = max((s.outcome for s in solutions), key=SEVERITY.index)
+    far = [s.relative_gap for s in solutions if s.outcome is Outcome.ROUNDING]
+    if max(far, default=0.0) > NEAR:
+        warnings.warn(
+            f"Rounding ended the fit at a duality gap of {max(far):.1e} of the objective: the "
+            "coefficients are too large for float64. Use a smaller C, scale the features, or "
+            "remove duplicates with different targets.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
     if worst.finished:
         if reason is not None:
             warnings.warn(
@@ -243,6 +252,9 @@ def warn_of_early_end(estimator: Any, solutions: Sequence[Solution], reason: Sto
         advice = f"Solver {worst.value}. {so_far} {go_on}."
     warnings.warn(advice, ConvergenceWarning, stacklevel=5)
 
+
+NEAR = 1e-6
+"""A relative gap at which nobody minds that rounding ended the fit before `tol`."""
 
 SLOW = 2e8
 """Iterations times variables of a fit that makes its user wait, about half a second."""
