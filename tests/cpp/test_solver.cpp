@@ -114,6 +114,21 @@ TEST("rows are the same bits, whatever the budget, and the least recently used g
     CHECK(few.misses() == 51);
 }
 
+TEST("a cache holds as many rows as its budget pays for, and no more") {
+    const Machine machine(50, 1.0, kRbf, true);
+    const std::function<void()> poll = [] {};
+    for (const index fits : {4, 10, 37}) {
+        Rows rows(*machine.items, static_cast<double>(fits * 50 * 8), 1, &poll);
+        for (int round = 0; round < 2; ++round)
+            for (index i = 0; i < fits; ++i) rows.row(i);
+        CHECK(rows.misses() == fits);
+        for (int round = 0; round < 2;
+             ++round)  // one too many, in a circle: always the next is gone
+            for (index i = 0; i <= fits; ++i) rows.row(i);
+        CHECK(rows.misses() == fits + (fits + 1) + 1);
+    }
+}
+
 TEST("a cache inherits the rows of the items that stay") {
     const Machine machine(50, 1.0, kRbf, true);
     const std::function<void()> poll = [] {};
