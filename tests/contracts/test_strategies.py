@@ -5,8 +5,11 @@ import pytest
 from machines import LINEAR_SYSTEMS, MAKERS, make
 from textbook import assert_feasible, gradient, violation
 
+from maxmargin import solve as engine
 from maxmargin import strategies
 from maxmargin.feasible import feasible_start, project
+from maxmargin.kernels import RBF, Linear
+from maxmargin.problem import c_svc
 from maxmargin.solution import Outcome
 
 # Every strategy of the table, and parameters that change the way it goes.
@@ -81,6 +84,26 @@ def test_same_bits_twice(solve, name, strategy):
     assert first.iterations == second.iterations
     assert first.gap == second.gap
     assert first.status == second.status
+
+
+@pytest.mark.parametrize("strategy", ["second-order", "platt", "block"])
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.1), Linear()], ids=["rbf", "linear"])
+def test_same_bits_whatever_the_machine_lends(kernel, strategy):
+    """Threads and memory decide how fast, never what."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 20))
+    y = np.where(x[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
+    items = kernel.fit(x).prepare(x)
+    problem = c_svc(y, 1.0)
+    first, *others = (
+        engine.solve(problem, items, strategy, n_jobs=n_jobs, cache_size=cache_size, max_iter=3000)
+        for n_jobs, cache_size in [(1, "auto"), (2, "auto"), (1, 0.02), (2, 0.2)]
+    )
+    for other in others:
+        np.testing.assert_array_equal(other.coefficients, first.coefficients)
+        np.testing.assert_array_equal(other.scores, first.scores)
+        assert other.iterations == first.iterations
+        assert other.gap == first.gap
 
 
 @every_strategy_on("c_svc", "ranking", "nu_svr", "crammer_singer")
