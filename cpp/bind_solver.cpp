@@ -62,6 +62,7 @@ class SolverHandle {
         interval_ = interval;
         next_ = Clock::now();
         control_.limit = limit;
+        control_.poll = [this] { this->poll(); };
         const nb::gil_scoped_release unlocked;
         try {
             switch (solver_->run(tol)) {
@@ -81,15 +82,16 @@ class SolverHandle {
     // After a stop: the scores that shrinking left behind, if they can be had in no time, so that
     // the answer has a gap.
     void look_back() {
-        next_ = Clock::now() + std::chrono::milliseconds(250);
-        looking_back_ = true;
         const nb::gil_scoped_release unlocked;
+        const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(250);
+        control_.poll = [deadline] {
+            if (Clock::now() > deadline) throw Stopped{};
+        };
         try {
             solver_->unshrink();
         } catch (const Stopped&) {
-            next_ = {};
+            return;  // Solver::complete() says so
         }
-        looking_back_ = false;
     }
 
     Solver& solver() { return *solver_; }
@@ -100,7 +102,6 @@ class SolverHandle {
 
     void poll() {
         if (Clock::now() < next_) return;
-        if (looking_back_) throw Stopped{};
         const nb::gil_scoped_acquire lock;
         if (nb::cast<bool>((*callback_)())) throw Stopped{};
         next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -113,7 +114,6 @@ class SolverHandle {
     const nb::callable* callback_ = nullptr;
     double interval_ = 0;
     Clock::time_point next_;
-    bool looking_back_ = false;
 };
 
 nb::object scores_array(const Part& part) {

@@ -14,8 +14,9 @@ class KernelScores final : public Scores {
     }
 
     void add(std::span<const Change> changes) override {
-        // Rows first: fetching one may be interrupted, and then nothing must have changed. The
-        // cache holds four, so the common moves (a pair, two pairs of items) pass over F once.
+        // Rows first: fetching one may be interrupted, and then nothing must have changed. A move
+        // has at most two items (several channels of one, or a pair), and the cache holds four, so
+        // that no row is fetched after F has changed. A pair passes over F once.
         std::size_t k = 0;
         for (; k + 2 <= changes.size() && changes[k].channel == changes[k + 1].channel; k += 2) {
             const double* a = rows_.row(changes[k].item);

@@ -34,7 +34,7 @@ class Scores {
 
 std::unique_ptr<Scores> kernel_scores(Part& part, Rows& rows);
 
-// `weights` holds w for each channel (channels x d) and is kept up to date.
+// Holds w for each channel (channels x d).
 std::unique_ptr<Scores> linear_scores(Part& part, const Items& items);
 
 }  // namespace maxmargin

@@ -114,6 +114,7 @@ End Solver::run(double tol) {
             scores_->complete();
             end = floor > tol ? End::rounding : End::converged;
             if (!shrunk_) return end;
+            end = End::limit;  // until the variables that were left out have been looked at
             unshrink();
             countdown_ = kShrinkEvery;
             continue;
@@ -213,31 +214,37 @@ void Solver::unshrink() {
 }
 
 void Solver::lay_out(std::optional<Restriction> shrunk) {
+    // Everything that may throw (memory; items written in Python) comes first and into locals: an
+    // exception leaves the old layout as it is.
     const double objective_now = scores_ && shrunk ? objective() : whole_.objective();
-    std::optional<Restriction> before = std::exchange(shrunk_, std::move(shrunk));
-    std::unique_ptr<Rows> old_rows = std::move(rows_);
-    const std::unique_ptr<Items> old_items = std::exchange(
-        packed_, shrunk_ && shrunk_->part.n < whole_.n ? items_.subset(shrunk_->items) : nullptr);
-
-    if (old_rows && current().n == old_rows->size()) {
-        rows_ = std::move(old_rows);
-        rows_->rebind(items());
-    } else {
-        rows_ =
-            std::make_unique<Rows>(items(), options_.cache_bytes, options_.threads, &control_.poll);
-        if (old_rows && shrunk_) {
+    const index n = shrunk ? shrunk->part.n : whole_.n;
+    const bool same_items = rows_ && n == rows_->size();
+    std::unique_ptr<Items> packed;
+    if (shrunk && n < whole_.n) packed = items_.subset(shrunk->items);
+    std::unique_ptr<Rows> rows;
+    if (!same_items) {
+        rows = std::make_unique<Rows>(packed ? *packed : items_, options_.cache_bytes,
+                                      options_.threads, &control_.poll);
+        if (rows_ && shrunk) {
             // Where the items that stay stood in the layout before: both lists ascend.
-            std::vector<index> kept = shrunk_->items;
-            if (before)
+            std::vector<index> kept = shrunk->items;
+            if (shrunk_)
                 for (index& i : kept)
-                    i = std::lower_bound(before->items.begin(), before->items.end(), i) -
-                        before->items.begin();
-            rows_->inherit(*old_rows, kept);
-        } else if (old_rows) {
-            hits_ += old_rows->hits();
-            misses_ += old_rows->misses();
+                    i = std::lower_bound(shrunk_->items.begin(), shrunk_->items.end(), i) -
+                        shrunk_->items.begin();
+            rows->inherit(*rows_, kept);
+        } else if (rows_) {
+            hits_ += rows_->hits();
+            misses_ += rows_->misses();
         }
     }
+
+    shrunk_ = std::move(shrunk);
+    packed_.swap(packed);  // the old items live until the rows have let go of them
+    if (same_items)
+        rows_->rebind(items());
+    else
+        rows_ = std::move(rows);
     if (strategy_->pointwise() && items_.is_linear())
         scores_ = linear_scores(current(), items());
     else

@@ -230,7 +230,8 @@ class Platt final : public Sweep {
     std::vector<index> free_;
 };
 
-// Hsieh et al. 2008, algorithm 1: one coordinate at a time, in random order; without an intercept.
+// Hsieh et al. 2008, algorithm 1 in the random order of their section 3: one coordinate at a time,
+// without an intercept.
 class Coordinate final : public Sweep {
   protected:
     void begin(const View& view) override {

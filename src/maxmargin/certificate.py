@@ -54,13 +54,13 @@ class Certificate:
 
 def certify(problem: Problem, coefficients: Floats, gradient: Floats) -> Certificate:
     """Violation, multipliers and duality gap of a feasible point, from its gradient alone."""
-    interval, _ = _kkt_interval(problem, coefficients, gradient)
+    interval, single = _kkt_interval(problem, coefficients, gradient)
     bound = _hard_gap if problem.is_unbounded else _gap
     gap, certificate_rho = bound(problem, coefficients, gradient)
     return Certificate(
         objective=problem.objective(coefficients, gradient),
         gap=gap,
-        violation=largest_violation(problem, coefficients, gradient),
+        violation=_largest(interval, single),
         rho=_model_rho(problem, coefficients, gradient, interval),
         rho_interval=interval,
         certificate_rho=certificate_rho,
@@ -69,7 +69,10 @@ def certify(problem: Problem, coefficients: Floats, gradient: Floats) -> Certifi
 
 def largest_violation(problem: Problem, c: Floats, G: Floats) -> float:
     """The violation alone, without the price of a gap."""
-    interval, single = _kkt_interval(problem, c, G)
+    return _largest(*_kkt_interval(problem, c, G))
+
+
+def _largest(interval: Floats, single: float) -> float:
     return max(float((interval[:, 0] - interval[:, 1]).max(initial=0.0)), single)
 
 
@@ -135,7 +138,7 @@ def _gap_at(problem: Problem, c: Floats, G: Floats, rho: Floats) -> float:
     move = np.where(slope == 0, 0.0, np.clip(inner, low, high))
     gain = slope * move - problem.ridge * move**2 / 2
     sums = np.bincount(problem.group[grouped], weights=c[grouped], minlength=len(rho))
-    return max(0.0, float(gain.sum() + rho @ (sums - problem.target)))
+    return max(float(gain.sum() + rho @ (sums - problem.target)), 0.0)  # in this order NaN stays
 
 
 def _slope(problem: Problem, G: Floats, rho: Floats) -> Floats:
@@ -181,7 +184,7 @@ def _hard_gap(problem: Problem, c: Floats, G: Floats) -> tuple[float, Floats]:
         primal = norm2 / (2 * (1 - worst / margin) ** 2)
     elif margin == 0 and all_hard and worst <= _far_sides(problem, problem.linear)[1] / 100:
         primal = norm2 / 2 + worst * float(np.abs(c).sum())
-    return max(0.0, primal + problem.objective(c, G)), rho
+    return max(primal + problem.objective(c, G), 0.0), rho
 
 
 def _far_sides(problem: Problem, G: Floats) -> tuple[Floats, float]:
@@ -232,9 +235,9 @@ def check_separable(
     radius = np.sqrt(max(float((diagonal + diagonal[0] - 2 * first_row).max()), 0.0))
     if norm <= SEPARABLE * radius * np.abs(c).sum():
         raise NotSeparableError(
-            "C=inf asks for a hard margin, but the data are not separable in feature space: "
-            f"any margin is below {SEPARABLE:g} of their radius. Use a finite C, or a kernel "
-            "that separates them."
+            "C=inf lets no row violate its constraint, but no function of this kernel keeps all of "
+            "them: the data are not separable (or do not fit into the tube of a regression), as "
+            f"any margin is below {SEPARABLE:g} of their radius. Use a finite C, or another kernel."
         )
 
 

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 __all__ = ["InconsistentVersionWarning", "NotSeparableError"]
 
+NOT_FINITE = (
+    "The dual coefficients or intercepts are not finite. The input data may contain large values "
+    "and need to be preprocessed."
+)
+"""What a ValueError says of a model that overflowed, in LIBSVM's words."""
+
+NOT_FINITE = (
+    "The dual coefficients or intercepts are not finite. The input data may contain large values "
+    "and need to be preprocessed."
+)
+"""What is said, in scikit-learn's words, when numbers have grown beyond float64."""
+
 
 class NotSeparableError(ValueError):
     """A hard margin (C = inf) was asked of data that no hyperplane separates in feature space."""

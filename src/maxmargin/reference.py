@@ -285,7 +285,7 @@ def gradient(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
 
 
 def coordinate(s: State, strategy: Any, tol: float, rng: Any) -> Iterator[Move]:
-    """Hsieh et al. 2008, algorithm 1: all coordinates in random order, until none violates."""
+    """Hsieh et al. 2008, algorithm 1 in the random order of section 3, until none violates."""
     while np.abs(projected_gradient(s)).max(initial=0.0) >= tol:
         for i in rng.permutation(len(s.c)).tolist():
             if projected_gradient(s)[i] != 0:

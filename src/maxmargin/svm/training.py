@@ -161,7 +161,7 @@ def run(
     """Solve the problems, one after the other; they share the default limit on iterations."""
     if options["max_iter"] < 0:
         n_items = max(len(task.samples.rows) for task in tasks)
-        limit = iteration_limit(n_items, [len(task.problem) for task in tasks])
+        limit = iteration_limit(n_items, [task.problem.update_pass for task in tasks])
         options = options | {"max_iter": limit}
     try:
         tasks, options = sharing_rows(tasks, options)
@@ -174,6 +174,20 @@ def run(
             )
             for i, task in enumerate(tasks)
         ]
+
+
+def limited(
+    options: dict[str, Any], tasks: Sequence[Task], more: Sequence[int] = ()
+) -> dict[str, Any]:
+    """The options with a limit on iterations.
+
+    The default limit is shared by the tasks, and by ``more`` problems of these sizes.
+    """
+    if options["max_iter"] >= 0:
+        return options
+    n_items = max(len(task.samples.rows) for task in tasks)
+    sizes = [*(len(task.problem) for task in tasks), *more]
+    return options | {"max_iter": iteration_limit(n_items, sizes)}
 
 
 def sharing_rows(
