@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from maxmargin import SVC, NuSVC
+from maxmargin import solve as engine
 from maxmargin.kernels import RBF, Linear
 from maxmargin.problem import crammer_singer
 from maxmargin.reference import solve
@@ -379,3 +380,38 @@ def test_probabilities_only_when_asked_for():
     machine.probability = True
     with pytest.raises(ValueError, match="fitted with probability=False"):
         machine.predict_proba(rows)
+
+
+def test_no_class_is_impossible():
+    rows = np.concatenate([np.linspace(-9, -8, 50), np.linspace(8, 9, 50)])[:, None]
+    machine = SVC(kernel="linear", probability=True, random_state=0).fit(rows, rows[:, 0] > 0)
+    far = [[-1e6], [1e6]]
+    P = machine.predict_proba(far)
+    assert_allclose(P, [[1 - 1e-7, 1e-7], [1e-7, 1 - 1e-7]])
+    assert np.isfinite(machine.predict_log_proba(far)).all()
+    assert_array_equal(machine.predict(far), [False, True])
+
+
+def test_folds_share_the_default_limit(monkeypatch):
+    limits, sizes = [], []
+
+    def limited_solve(problem, *args, max_iter, **options):
+        limits.append(max_iter)
+        sizes.append(problem.update_pass)
+        return engine.solve(problem, *args, max_iter=max_iter, **options)
+
+    monkeypatch.setattr("maxmargin.svm.training.solve", limited_solve)
+    monkeypatch.setattr("maxmargin.svm.calibration.solve", limited_solve)
+    rows, labels = iris()
+    SVC(probability=True, random_state=0).fit(rows, labels)
+    assert len(limits) == 3 + 15
+    assert_allclose(limits, engine.iteration_limit(len(rows), sizes), rtol=0.01)
+
+
+def test_calibration_has_exact_decisions_of_single_precision():
+    rows, labels = make_classification(200, 5, flip_y=0.2, random_state=0)
+    rows = rows.astype(np.float32)
+    single = SVC(probability=True, random_state=0, tol=1e-10).fit(rows, labels)
+    double = clone(single).fit(rows.astype(np.float64), labels)
+    assert_allclose(single.probA_, double.probA_, rtol=1e-9)
+    assert_allclose(single.probB_, double.probB_, rtol=1e-9, atol=1e-9)

@@ -55,6 +55,15 @@ def test_constant_features(kernel, Machine):
         assert set(SVC(kernel=kernel).fit(nothing, labels).predict(nothing)) <= {0, 1}
 
 
+@pytest.mark.parametrize("value", [7.0, 0.1, -3.3, 0.0])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_constant_features_have_the_variance_zero(value, container):
+    nothing = np.full((10, 3), value)
+    for weights in (None, rng.uniform(0.1, 2, 10)):
+        machine = SVC().fit(container(nothing), np.tile([0, 1], 5), weights)
+        assert machine._gamma == 1.0
+
+
 def nu(Machine):
     return {"nu": 0.6} if Machine is NuSVC else {}
 

@@ -150,9 +150,6 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions  # noq
 from sklearn.utils._sparse import (  # noqa: E402, F401
     _align_api_if_sparse as align_sparse,
 )
-from sklearn.utils.validation import (  # noqa: E402, F401
-    _check_sample_weight as check_sample_weight,
-)
 from sklearn.utils.validation import _num_samples as num_samples  # noqa: E402, F401
 
 # --- Threads (sklearn.utils._openmp_helpers; joblib's active backend) -----------------------------

@@ -47,7 +47,7 @@ from maxmargin._compat import (
     num_samples,
     safe_indexing,
 )
-from maxmargin.exceptions import InconsistentVersionWarning
+from maxmargin.exceptions import NOT_FINITE, InconsistentVersionWarning
 from maxmargin.kernels import FromFunction, Linear
 from maxmargin.monitor import session
 from maxmargin.multiclass import Products
@@ -56,7 +56,7 @@ from maxmargin.solution import Solution
 from maxmargin.strategies import STRATEGIES, Strategy
 from maxmargin.svm import inputs, training
 from maxmargin.svm.diagnosis import checksum
-from maxmargin.svm.inputs import NOT_FINITE, Samples
+from maxmargin.svm.inputs import Samples
 from maxmargin.svm.training import Task
 
 Attributes = dict[str, Any]
@@ -350,6 +350,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _n_support(self) -> Indices:
+        """n_support_ under the name by which scikit-learn's own tests ask for it."""
         return self.n_support_
 
     @property

@@ -16,15 +16,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin.kernels import native
 from maxmargin.multiclass import CrammerSinger, Scheme
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Solution
 from maxmargin.solve import solve
-from maxmargin.svm.base import BLOCK, Attributes, blocks
+from maxmargin.svm.base import Attributes
 from maxmargin.svm.classifier import KernelClassifier, Labels, Machine
 from maxmargin.svm.inputs import Samples
-from maxmargin.svm.probability import couple, folds, platt, sigmoid, unseen_decisions
-from maxmargin.svm.training import Task
+from maxmargin.svm.probability import CERTAIN, couple, folds, platt, sigmoid, unseen_decisions
+from maxmargin.svm.training import Task, limited, run
 
 N_FOLDS = 5
 
@@ -69,7 +70,7 @@ class CalibratedClassifier(KernelClassifier):
         if not self.probability:
             return {}
         rng = check_random_state(self.random_state)
-        options = self._solver_options()
+        options = self._limited(tasks)
 
         def calibrate(monitor: Any) -> Attributes:
             monitors = (monitor.subproblem(len(tasks) + i) for i in count())
@@ -95,6 +96,16 @@ class CalibratedClassifier(KernelClassifier):
             return {"probA_": A, "probB_": B}
 
         return {"then": calibrate, "n_more": N_FOLDS * len(tasks)}
+
+    def _solve(
+        self, tasks: Sequence[Task], monitor: Any, start: Sequence[Any]
+    ) -> Sequence[Solution]:
+        return run(tasks, self._limited(tasks), monitor, start)
+
+    def _limited(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        """The solver's options, with one default limit for the tasks and their folds together."""
+        folded = [task.problem.update_pass * (N_FOLDS - 1) // N_FOLDS for task in tasks]
+        return limited(self._solver_options(), tasks, folded * N_FOLDS * self.probability)
 
     def _winners(self, decisions: Floats) -> Indices:
         """Two classes with probabilities: the more probable one, which need not be f's."""
@@ -144,6 +155,7 @@ class CalibratedClassifier(KernelClassifier):
     def _probabilities(self, decisions: Floats) -> Floats:
         first = sigmoid(self._scheme.pair_values(decisions), self.probA_, self.probB_)
         if first.shape[1] == 1:
+            first = np.clip(first, CERTAIN, 1 - CERTAIN)
             return np.hstack([first, 1 - first])
         return couple(first, len(self.classes_))
 
@@ -158,6 +170,7 @@ def _decider(
     monitors: Iterator[Any],
 ) -> Callable[[Indices, Indices], Floats]:
     """A function that trains on some rows and returns f of others."""
+    items, n_jobs = native(items), options["n_jobs"]
 
     def decide(train: Indices, test: Indices) -> Floats:
         of_train = problem(y[train], weights[train])
@@ -165,11 +178,9 @@ def _decider(
         c, intercept = machine(solution)
         c = c.reshape(len(train), -1)  # a column for each class, where they are trained as one
         used = c.any(axis=1)
-        values = [
-            items.tile(test[block], items, train[used]) @ c[used] + intercept
-            for block in blocks(len(test), BLOCK)
-        ]
-        return np.squeeze(np.concatenate(values), axis=1 if c.shape[1] == 1 else ())
+        others = items.subset(train[used])
+        values = items.subset(test).multiply(others, c[used], n_jobs) + intercept
+        return np.squeeze(values, axis=1 if c.shape[1] == 1 else ())
 
     return decide
 

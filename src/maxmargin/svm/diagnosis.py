@@ -111,10 +111,6 @@ class Diagnoses(list[Diagnosis]):
         return "\n\n".join(map(str, self))
 
 
-CLASS_CASES = ("outside", "on", "inside", "misclassified")
-REGION_CASES = ("inside", "on", "outside")
-
-
 @dataclass(frozen=True)
 class Judgement:
     """What a machine thinks of the rows of one problem.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from maxmargin._compat import num_samples, safe_indexing
+from maxmargin.exceptions import NOT_FINITE
 from maxmargin.kernels import (
     RBF,
     FromFunction,
@@ -27,11 +28,6 @@ from maxmargin.kernels import (
     Sigmoid,
 )
 from maxmargin.problem import Floats, Indices
-
-NOT_FINITE = (
-    "The dual coefficients or intercepts are not finite. The input data may contain large values "
-    "and need to be preprocessed."
-)
 
 KERNELS: dict[str, Callable[[float, float, int], Kernel]] = {
     "linear": lambda gamma, coef0, degree: Linear(),
@@ -126,17 +122,23 @@ def gamma_number(gamma: Any, X: Any, weights: Floats) -> float:
 
 
 def _variance(X: Any, weights: Floats) -> float:
-    """The weighted variance over all entries of X, the zeros of a sparse matrix included."""
+    """The weighted variance over all entries of X, the zeros of a sparse matrix included.
+
+    The mean is found as a distance from one of the entries, so that where all are equal the
+    variance is exactly 0.
+    """
     total = weights.sum() * X.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
         if not sp.issparse(X):
-            per_row = weights / weights.sum()
-            mean = per_row @ X.mean(axis=1, dtype=np.float64)
-            return float(per_row @ ((X - mean) ** 2).mean(axis=1))
-        each = np.repeat(weights, np.diff(X.indptr))
+            first = np.float64(X[0, 0])
+            mean = first + weights @ (X - first).sum(axis=1) / total
+            return float(weights @ ((X - mean) ** 2).sum(axis=1) / total)
+        stored = np.diff(X.indptr)
+        each, zeros = np.repeat(weights, stored), weights @ (X.shape[1] - stored)
         data = X.data.astype(np.float64)
-        mean = each @ data / total
-        return float((each @ (data - mean) ** 2 + (total - each.sum()) * mean**2) / total)
+        first = data[0] if len(data) else 0.0
+        mean = first + (each @ (data - first) - zeros * first) / total
+        return float((each @ (data - mean) ** 2 + zeros * mean**2) / total)
 
 
 def prepare(parameters: Any, X: Any, weights: Floats, rows: Indices) -> dict[str, Any]:

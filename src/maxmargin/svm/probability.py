@@ -18,6 +18,9 @@ from scipy.special import expit
 
 from maxmargin.problem import Floats, Indices
 
+CERTAIN = 1e-7
+"""No class is less probable than this, as in LIBSVM, before probabilities are coupled."""
+
 
 def platt(
     decisions: ArrayLike, positive: ArrayLike, sample_weight: ArrayLike | None = None
@@ -97,7 +100,7 @@ def couple(pairwise: ArrayLike, n_classes: int) -> Floats:
     -------
     array of shape (n, n_classes)
     """
-    given = np.clip(np.asarray(pairwise, dtype=np.float64), 1e-7, 1 - 1e-7)
+    given = np.clip(np.asarray(pairwise, dtype=np.float64), CERTAIN, 1 - CERTAIN)
     n, k = len(given), n_classes
     first, second = np.array(list(combinations(range(k), 2))).T
     r = np.zeros((n, k, k))

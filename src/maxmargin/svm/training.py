@@ -159,10 +159,7 @@ def run(
     tasks: Sequence[Task], options: dict[str, Any], monitor: Any, start: Sequence[Any]
 ) -> list[Solution]:
     """Solve the problems, one after the other; they share the default limit on iterations."""
-    if options["max_iter"] < 0:
-        n_items = max(len(task.samples.rows) for task in tasks)
-        limit = iteration_limit(n_items, [task.problem.update_pass for task in tasks])
-        options = options | {"max_iter": limit}
+    options = limited(options, tasks)
     try:
         tasks, options = sharing_rows(tasks, options)
     except KeyboardInterrupt as error:
@@ -181,13 +178,14 @@ def limited(
 ) -> dict[str, Any]:
     """The options with a limit on iterations.
 
-    The default limit is shared by the tasks, and by ``more`` problems of these sizes.
+    The default limit is shared by the tasks and by further problems, whose updates take the
+    passes ``more``.
     """
     if options["max_iter"] >= 0:
         return options
     n_items = max(len(task.samples.rows) for task in tasks)
-    sizes = [*(len(task.problem) for task in tasks), *more]
-    return options | {"max_iter": iteration_limit(n_items, sizes)}
+    passes = [*(task.problem.update_pass for task in tasks), *more]
+    return options | {"max_iter": iteration_limit(n_items, passes)}
 
 
 def sharing_rows(
