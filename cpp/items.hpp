@@ -6,8 +6,10 @@
 //
 // A pair of items has one bit pattern, whatever tile, side, edge or thread it comes from: k(x, z)
 // and k(z, x) are equal, sparse rows give what the same rows give as a dense array, and a float
-// tile is the double tile rounded. Arguments in range are the caller's duty here (bind.cpp checks
-// what Python hands in); that the two sides fit together is checked (std::invalid_argument).
+// tile is the double tile rounded. Of rbf this holds among dense rows and among sparse rows;
+// between the two forms it agrees to rounding (tile_impl.hpp says why). Arguments in range are the
+// caller's duty here (bind.cpp checks what Python hands in); that the two sides fit together is
+// checked (std::invalid_argument).
 #pragma once
 
 #include <functional>

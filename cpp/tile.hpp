@@ -2,9 +2,11 @@
 //
 // A tile has a left side, at most `row_block` rows at a time, unpacked to doubles, and a right
 // side, the columns, in the form in which its items keep it: dense panels or compressed rows.
-// Whatever the form and the blocking, an element is computed by the same operations: the products
-// x_f z_f are added in the order of the features f, in double, then the kernel's function is
-// applied. (Zero products change nothing, which is why sparse equals dense.)
+// Whatever the blocking, an element is computed by the same operations: the products x_f z_f, or
+// the distances of x_f and z_f, are added in the order of the features f, in double, then the
+// kernel's function is applied. The form changes nothing either, since absent features add exact
+// zeros; only rbf, which sums (x_f - z_f)^2 against panels, goes by products against compressed
+// rows.
 //
 // This header and tile_impl.hpp are compiled once per instruction set. So that no function
 // compiled for one processor is ever linked into code for another, they hold plain data, function
@@ -28,7 +30,7 @@ inline constexpr index panel_width = 16;
 // Rows beyond n_rows are zero against compressed rows, and anything at all against panels.
 struct RowBlock {
     const double* values;
-    const double* norms;  // |x_r|^2, row_block of them
+    const double* norms;  // |x_r|^2, row_block of them; read against compressed rows only
     index n_rows;
     const std::int32_t* slot;
     const index* feature;
@@ -50,7 +52,8 @@ struct Target {
     index begin, end;
 };
 
-// Norms are |z_c|^2, as `norms` computes them, padded to a multiple of panel_width.
+// Norms are |z_c|^2, as `norms` computes them, padded to a multiple of panel_width. Tiles read them
+// for compressed rows only; for panels they serve the diagonal.
 template <class Side>
 struct TileFunctions {
     void (*norms)(const Side&, double* out);

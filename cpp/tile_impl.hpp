@@ -115,7 +115,7 @@ MAXMARGIN_INLINE Vec tanh(Vec x) {
     return as<Vec>(as<Bits>(-m / (m + 2.0)) | (as<Bits>(x) & sign_bit));
 }
 
-// ---- The kernels: a sum over the features, then a function of it and the squared norms -------
+// ---- The kernels: a sum over the features, then a function of it -----------------------------
 
 struct Products {
     static constexpr bool skips_zeros = true;
@@ -133,15 +133,24 @@ struct Distances {
     }
 };
 
+struct SquaredDistances {
+    static constexpr bool skips_zeros = false;
+    template <class X>
+    static MAXMARGIN_INLINE Vec step(Vec sum, X x, Vec z) {
+        const Vec difference = x - z;
+        return difference * difference + sum;
+    }
+};
+
 struct Linear : Products {
     explicit Linear(const Kernel&) {}
     // + 0.0: a sum that underflowed to -0 is 0, as it is when zeros are added to it.
-    MAXMARGIN_INLINE Vec operator()(Vec xz, Vec, Vec) const { return xz + 0.0; }
+    MAXMARGIN_INLINE Vec operator()(Vec xz) const { return xz + 0.0; }
 };
 
 struct Polynomial : Products {
     explicit Polynomial(const Kernel& k) : gamma(k.gamma), coef0(k.coef0), degree(k.degree) {}
-    MAXMARGIN_INLINE Vec operator()(Vec xz, Vec, Vec) const {
+    MAXMARGIN_INLINE Vec operator()(Vec xz) const {
         Vec square = gamma * xz + coef0, power = Vec{} + 1.0;
         for (int d = degree; d > 0; d /= 2) {
             if (d % 2 == 1) power *= square;
@@ -153,8 +162,17 @@ struct Polynomial : Products {
     int degree;
 };
 
-struct Rbf : Products {
+struct Rbf : SquaredDistances {
     explicit Rbf(const Kernel& k) : gamma(k.gamma) {}
+    MAXMARGIN_INLINE Vec operator()(Vec distance) const { return exp_negative(-gamma * distance); }
+    double gamma;
+};
+
+// Against compressed rows: |x|^2 + |z|^2 - 2 x.z costs nothing for a feature that z has not. It
+// loses digits where |x - z| is small beside |x|, so it is not for rows far from the origin; rows
+// that are mostly zeros are near it.
+struct SparseRbf : Products {
+    explicit SparseRbf(const Kernel& k) : gamma(k.gamma) {}
     MAXMARGIN_INLINE Vec operator()(Vec xz, Vec xx, Vec zz) const {
         const Vec distance = (xx + zz) - 2.0 * xz;
         return exp_negative(-gamma * where(distance > 0.0, distance));
@@ -164,19 +182,28 @@ struct Rbf : Products {
 
 struct Sigmoid : Products {
     explicit Sigmoid(const Kernel& k) : gamma(k.gamma), coef0(k.coef0) {}
-    MAXMARGIN_INLINE Vec operator()(Vec xz, Vec, Vec) const { return tanh(gamma * xz + coef0); }
+    MAXMARGIN_INLINE Vec operator()(Vec xz) const { return tanh(gamma * xz + coef0); }
     double gamma, coef0;
 };
 
 struct Laplacian : Distances {
     explicit Laplacian(const Kernel& k) : gamma(k.gamma) {}
-    MAXMARGIN_INLINE Vec operator()(Vec distance, Vec, Vec) const {
-        return exp_negative(-gamma * distance);
-    }
+    MAXMARGIN_INLINE Vec operator()(Vec distance) const { return exp_negative(-gamma * distance); }
     double gamma;
 };
 
-template <class F>
+// The kernel's function of a sum and, where it takes them, of the squared norms.
+template <class K>
+MAXMARGIN_INLINE Vec value(const K& k, Vec sum, Vec xx, Vec zz) {
+    if constexpr (requires { k(sum, xx, zz); })
+        return k(sum, xx, zz);
+    else
+        return k(sum);
+}
+
+enum class Right { dense, sparse };
+
+template <Right right, class F>
 void visit(const Kernel& kernel, const F& f) {
     switch (kernel.kind) {
         case Kernel::Kind::linear:
@@ -184,7 +211,10 @@ void visit(const Kernel& kernel, const F& f) {
         case Kernel::Kind::polynomial:
             return f(Polynomial(kernel));
         case Kernel::Kind::rbf:
-            return f(Rbf(kernel));
+            if constexpr (right == Right::sparse)
+                return f(SparseRbf(kernel));
+            else
+                return f(Rbf(kernel));
         case Kernel::Kind::sigmoid:
             return f(Sigmoid(kernel));
         case Kernel::Kind::laplacian:
@@ -197,9 +227,8 @@ void visit(const Kernel& kernel, const F& f) {
 // R rows against N vectors of columns of one panel. Of the results those of columns from <= c < to
 // are kept (out is where column 0 would go).
 template <int R, int N, class K, class T, class Out>
-MAXMARGIN_INLINE void micro_tile(const K& k, const double* x, const double* x_norms, const T* z,
-                                 const double* z_norms, index dimension, Out* out, index stride,
-                                 index from, index to) {
+MAXMARGIN_INLINE void micro_tile(const K& k, const double* x, const T* z, index dimension, Out* out,
+                                 index stride, index from, index to) {
     Vec sum[R][N] = {};
     for (index f = 0; f < dimension; ++f, x += row_block, z += panel_width) {
         Vec column[N];
@@ -211,8 +240,7 @@ MAXMARGIN_INLINE void micro_tile(const K& k, const double* x, const double* x_no
     for (int r = 0; r < R; ++r) {
         Out edge[N * lanes];
         Out* const row = whole ? out + r * stride : edge;
-        for (int v = 0; v < N; ++v)
-            store(row + v * lanes, k(sum[r][v], Vec{} + x_norms[r], load(z_norms + v * lanes)));
+        for (int v = 0; v < N; ++v) store(row + v * lanes, k(sum[r][v]));
         if (!whole)
             for (index c = from > 0 ? from : 0; c < to && c < N * lanes; ++c)
                 out[r * stride + c] = edge[c];
@@ -220,8 +248,7 @@ MAXMARGIN_INLINE void micro_tile(const K& k, const double* x, const double* x_no
 }
 
 template <class K, class T, class Out>
-void panel_tile(const K& k, const RowBlock& x, const Panels<T>& z, const double* norms,
-                const Target<Out>& target) {
+void panel_tile(const K& k, const RowBlock& x, const Panels<T>& z, const Target<Out>& target) {
     constexpr int width = register_columns * lanes;
     for (index first = target.begin / panel_width * panel_width; first < target.end;
          first += panel_width) {
@@ -232,12 +259,12 @@ void panel_tile(const K& k, const RowBlock& x, const Panels<T>& z, const double*
             for (index c = 0; c < panel_width; c += width)
                 if (c < to && c + width > from)
                     micro_tile<register_rows, register_columns>(
-                        k, x.values + r, x.norms + r, panel + c, norms + first + c, z.dimension,
+                        k, x.values + r, panel + c, z.dimension,
                         target.out + r * target.stride + (first + c - target.begin), target.stride,
                         from - c, to - c);
         for (; r < x.n_rows; ++r)
             micro_tile<1, panel_width / lanes>(
-                k, x.values + r, x.norms + r, panel, norms + first, z.dimension,
+                k, x.values + r, panel, z.dimension,
                 target.out + r * target.stride + (first - target.begin), target.stride, from, to);
     }
 }
@@ -284,7 +311,8 @@ void csr_tile_of(const K& k, const RowBlock& x, const Csr<T, I>& z, const double
         sparse_sums<K>(sum, x, z, c);
         Out column[N * lanes];
         for (int v = 0; v < N; ++v)
-            store(column + v * lanes, k(sum[v], load(x.norms + v * lanes), Vec{} + norms[c]));
+            store(column + v * lanes,
+                  value(k, sum[v], load(x.norms + v * lanes), Vec{} + norms[c]));
         for (index r = 0; r < x.n_rows; ++r)
             target.out[r * target.stride + (c - target.begin)] = column[r];
     }
@@ -311,23 +339,21 @@ void side_norms(const Csr<T, I>& z, double* out) {
 // ---- The table -------------------------------------------------------------------------------
 
 template <class Out, class T>
-void side_tile(const Kernel& kernel, const RowBlock& x, const Panels<T>& z, const double* norms,
+void side_tile(const Kernel& kernel, const RowBlock& x, const Panels<T>& z, const double*,
                const Target<Out>& target) {
-    visit(kernel, [&](const auto& k) { panel_tile(k, x, z, norms, target); });
+    visit<Right::dense>(kernel, [&](const auto& k) { panel_tile(k, x, z, target); });
 }
 
 template <class Out, class T, class I>
 void side_tile(const Kernel& kernel, const RowBlock& x, const Csr<T, I>& z, const double* norms,
                const Target<Out>& target) {
-    visit(kernel, [&](const auto& k) { csr_tile(k, x, z, norms, target); });
+    visit<Right::sparse>(kernel, [&](const auto& k) { csr_tile(k, x, z, norms, target); });
 }
 
 void diagonal(const Kernel& kernel, const double* norms, index n, double* out) {
-    visit(kernel, [&](const auto& k) {
-        for (index i = 0; i < n; i += lanes) {
-            const Vec xx = load(norms + i);
-            store(out + i, k(k.skips_zeros ? xx : Vec{}, xx, xx));
-        }
+    visit<Right::dense>(kernel, [&](const auto& k) {
+        for (index i = 0; i < n; i += lanes)
+            store(out + i, k(k.skips_zeros ? load(norms + i) : Vec{}));
     });
 }
 

@@ -11,10 +11,12 @@ import weakref
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial import distance
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.metrics import pairwise
 
-from maxmargin import _core
+from maxmargin import SVC, _core
 from maxmargin.kernels import (
     RBF,
     FromFunction,
@@ -116,14 +118,19 @@ def test_a_pair_has_one_bit_pattern(kernel, dtype):
 @pytest.mark.parametrize("indices", [np.int32, np.int64])
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
 def test_sparse_is_dense_bit_for_bit(kernel, dtype, indices, container):
+    """But for RBF, whose distances sparse rows take from products."""
     X, Z = rows(50, d=30, dtype=dtype), rows(33, d=30, dtype=dtype, seed=1)
     K = kernel(X, Z)
     sparse_X, sparse_Z = container(X), container(Z)
     for S in (sparse_X, sparse_Z):
         S.indices, S.indptr = S.indices.astype(indices), S.indptr.astype(indices)
-    assert same_bits(K, kernel(sparse_X, sparse_Z))
+    sparse_K = kernel(sparse_X, sparse_Z)
     assert same_bits(K, kernel(sparse_X, Z))
-    assert same_bits(K, kernel(X, sparse_Z))
+    assert same_bits(sparse_K, kernel(X, sparse_Z))
+    if isinstance(kernel, RBF):
+        np.testing.assert_allclose(sparse_K, K, rtol=1e-13 if dtype == np.float64 else 1e-6)
+    else:
+        assert same_bits(sparse_K, K)
     items, sparse_items = kernel.fit(X).prepare(X), kernel.fit(X).prepare(sparse_X)
     assert same_bits(items.diagonal(), sparse_items.diagonal())
 
@@ -155,6 +162,21 @@ def test_no_distance_is_negative_and_copies_have_kernel_one():
     K = RBF(gamma=1e-3)(X)
     assert (K <= 1).all() and (K >= 0).all()
     assert (np.diag(K) == 1).all() and K[0, 10] == 1
+
+
+@pytest.mark.parametrize("offset", [0, 1000, 1e6])
+def test_distances_keep_their_digits_far_from_the_origin(offset):
+    X, Z = rows(40) + offset, rows(23, seed=1) + offset
+    exact = np.exp(-0.1 * distance.cdist(X, Z, "sqeuclidean"))
+    np.testing.assert_allclose(RBF(gamma=0.1)(X, Z), exact, rtol=1e-12)
+    K = RBF(gamma=0.1)(X)
+    assert same_bits(K, K.T.copy()) and (np.diag(K) == 1).all()
+
+
+def test_data_far_from_the_origin_have_a_certificate():
+    X, y = load_iris(return_X_y=True)
+    svc = SVC().fit(X + 1000, y)
+    assert np.isfinite(svc.dual_gap_) and svc.status_.startswith("converged")
 
 
 def test_far_points_and_gamma_zero():
@@ -289,6 +311,7 @@ def test_arrays_are_borrowed_whatever_keeps_them(dtype, tmp_path):
     for Z in (read_only, mapped, np.asfortranarray(X), X[::-1][::-1], X.tolist()):
         assert same_bits(RBF(gamma=0.2)(Z).astype(dtype), K)
     S = sparse.csr_array(X)
+    K = RBF(gamma=0.2)(S)
     for part in (S.data, S.indices, S.indptr):
         part.flags.writeable = False
     assert same_bits(RBF(gamma=0.2)(S), K)
