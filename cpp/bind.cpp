@@ -184,6 +184,7 @@ std::shared_ptr<Items> make_gram(const Borrowed<T, 2>& matrix, const std::option
 }
 
 // ---- Using them ------------------------------------------------------------------------------
+// The lock is let go of in a block of its own: `return array` copies a reference and needs it.
 
 template <class T>
 nb::object tile_as(const Items& items, const std::vector<index>& rows, const Items& right,
@@ -192,15 +193,17 @@ nb::object tile_as(const Items& items, const std::vector<index>& rows, const Ite
     const auto n = static_cast<index>(rows.size()), width = end - begin;
     const auto [array, data] = new_array<T>({n, width});
     const index per_chunk = items.concurrent() ? rows_per_chunk : std::max<index>(n, 1);
-    const nb::gil_scoped_release unlocked;
-    auto poll = interruptible();
-    pool().run((n + per_chunk - 1) / per_chunk, n_threads,
-               [&, out = data](index chunk) {
-                   const index first = chunk * per_chunk;
-                   const std::span some(rows.data() + first, std::min(per_chunk, n - first));
-                   items.tile(some, right, begin, end, out + first * width, width);
-               },
-               &poll);
+    {
+        const nb::gil_scoped_release unlocked;
+        auto poll = interruptible();
+        pool().run((n + per_chunk - 1) / per_chunk, n_threads,
+                   [&, out = data](index chunk) {
+                       const index first = chunk * per_chunk;
+                       const std::span some(rows.data() + first, std::min(per_chunk, n - first));
+                       items.tile(some, right, begin, end, out + first * width, width);
+                   },
+                   &poll);
+    }
     return array;
 }
 
@@ -218,9 +221,10 @@ nb::object tile(const Items& items, const std::optional<Indices>& rows, const It
 
 nb::object diagonal(const Items& items) {
     const auto [array, data] = new_array<double>({items.size()});
-    double* out = data;
-    const nb::gil_scoped_release unlocked;
-    items.diagonal(out);
+    {
+        const nb::gil_scoped_release unlocked;
+        items.diagonal(data);
+    }
     return array;
 }
 
@@ -232,11 +236,12 @@ nb::object multiply_items(const Items& items, const Items& other, const Borrowed
                                     " items");
     const auto k = static_cast<index>(v.shape(1));
     const auto [array, data] = new_array<double>({items.size(), k});
-    double* out = data;
     const int n_threads = threads(n_jobs);
-    const nb::gil_scoped_release unlocked;
-    const auto poll = interruptible();
-    multiply(items, other, v.data(), k, out, n_threads, &poll);
+    {
+        const nb::gil_scoped_release unlocked;
+        const auto poll = interruptible();
+        multiply(items, other, v.data(), k, data, n_threads, &poll);
+    }
     return array;
 }
 
