@@ -53,13 +53,19 @@ struct Answer {
     double objective;
     std::vector<double> c;
     index iterations, misses;
+    index least_active;  // variables, on the way
 };
 
 Answer solve(const Machine& machine, const StrategySpec& how, Options options, double tol = 1e-6) {
     Control control;
     control.limit = 10'000'000;
-    control.poll = [] {};
+    index least_active = machine.part.n;
+    const Solver* running = nullptr;
+    control.poll = [&] {
+        if (running != nullptr) least_active = std::min(least_active, running->active());
+    };
     Solver solver(*machine.items, machine.part, how, options, control);
+    running = &solver;
     CHECK(solver.run(tol) == End::converged);
     CHECK(solver.complete());
     const Part& part = solver.part();
@@ -70,7 +76,7 @@ Answer solve(const Machine& machine, const StrategySpec& how, Options options, d
     std::vector<double> fresh(part.c.size());
     multiply(*machine.items, *machine.items, part.c.data(), 1, fresh.data(), 1);
     for (std::size_t i = 0; i < fresh.size(); ++i) CHECK_CLOSE(part.scores[i], fresh[i], 1e-9);
-    return {part.objective(), part.c, control.iterations, solver.misses()};
+    return {part.objective(), part.c, control.iterations, solver.misses(), least_active};
 }
 
 const Kernel kRbf{Kernel::Kind::rbf, 1.0, 0.0, 3};
@@ -175,6 +181,8 @@ TEST("shrinking, cache and threads: the first changes no optimum, the others no 
     const StrategySpec how = spec(StrategySpec::Kind::second_order);
     const Answer plain = solve(machine, how, {2e8, false, 1, 0}, 1e-4);
     const Answer shrunk = solve(machine, how, {2e8, true, 1, 0}, 1e-4);
+    CHECK(plain.least_active == 3000);
+    CHECK(shrunk.least_active < 1500);
     CHECK_CLOSE(shrunk.objective, plain.objective, 1e-5 * std::abs(plain.objective));
     const Answer threads = solve(machine, how, {2e8, true, 2, 0}, 1e-4);
     const Answer no_cache = solve(machine, how, {0, true, 2, 0}, 1e-4);
