@@ -517,6 +517,39 @@ def test_precomputed_is_checked():
         Precomputed()(K, K)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gram_matrices_are_symmetric_up_to_rounding(dtype):
+    X = rows(500, dtype=dtype)
+    centring = np.eye(500, dtype=dtype) - np.ones((500, 500), dtype=dtype) / 500
+    for real in (pairwise.rbf_kernel(X), X @ X.T, centring @ (X @ X.T) @ centring):
+        Precomputed().fit(real)
+
+    K = pairwise.rbf_kernel(X)
+    noise = np.random.default_rng(0).uniform(-1, 1, size=K.shape).astype(dtype)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-8
+    with pytest.raises(ValueError, match="not symmetric"):
+        Precomputed().fit(K + 10 * tolerance * noise)
+    with pytest.raises(ValueError, match="kernel: it is not symmetric"):
+        native(FromFunction(lambda X, Z: K + 10 * tolerance * noise).fit(X).prepare(X))
+
+    rough = K + tolerance / 10 * noise
+    assert not np.array_equal(rough, rough.T)
+    before = rough.copy()
+    for items in (
+        Precomputed().fit(rough).prepare(rough),
+        Precomputed().fit(rough.T).prepare(rough.T),
+        native(FromFunction(lambda X, Z: rough).fit(X).prepare(X)),
+    ):
+        G = items.tile(None, items)
+        assert same_bits(G, np.ascontiguousarray(G.T))
+        assert same_bits(G, (rough + rough.T) / 2)
+    assert same_bits(rough, before)
+
+    crooked = np.triu(K)  # new items, as many as there are training items
+    new = Precomputed().fit(K).prepare(crooked)
+    assert same_bits(new.tile(None, Precomputed().fit(K).prepare(K)), crooked)
+
+
 def test_a_function_is_called_once_and_with_what_is_needed():
     calls = []
 
