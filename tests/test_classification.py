@@ -415,3 +415,13 @@ def test_calibration_has_exact_decisions_of_single_precision():
     double = clone(single).fit(rows.astype(np.float64), labels)
     assert_allclose(single.probA_, double.probA_, rtol=1e-9)
     assert_allclose(single.probB_, double.probB_, rtol=1e-9, atol=1e-9)
+
+
+def test_the_divisor_of_a_nu_machine_is_kept():
+    rows, labels = make_classification(100, 5, flip_y=0.1, random_state=1)
+    machine = NuSVC(nu=0.4).fit(rows, labels)
+    (solved,) = machine.subproblems_
+    model = np.zeros(100)
+    model[machine.support_] = machine.dual_coef_[0]
+    assert_allclose(solved.sign * solved.coefficients / solved.divisor, model)
+    assert solved.divisor != 1 and SVC().fit(rows, labels).subproblems_[0].divisor == 1

@@ -22,8 +22,9 @@ from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Solution
 from maxmargin.solve import solve
 from maxmargin.svm.base import Attributes
-from maxmargin.svm.classifier import KernelClassifier, Labels, Machine
+from maxmargin.svm.classifier import KernelClassifier, Labels
 from maxmargin.svm.inputs import Samples
+from maxmargin.svm.margins import Machine
 from maxmargin.svm.probability import CERTAIN, couple, folds, platt, sigmoid, unseen_decisions
 from maxmargin.svm.training import Task, limited, run
 
@@ -175,7 +176,7 @@ def _decider(
     def decide(train: Indices, test: Indices) -> Floats:
         of_train = problem(y[train], weights[train])
         solution = solve(of_train, items.subset(train), **options, monitor=next(monitors))
-        c, intercept = machine(solution)
+        c, intercept, _ = machine(solution)
         c = c.reshape(len(train), -1)  # a column for each class, where they are trained as one
         used = c.any(axis=1)
         others = items.subset(train[used])

@@ -19,7 +19,7 @@ from maxmargin.problem import (
 )
 from maxmargin.solution import Solution
 from maxmargin.svm.calibration import CalibratedClassifier
-from maxmargin.svm.classifier import Machine
+from maxmargin.svm.margins import Machine
 
 LOSSES = {"hinge": c_svc, "squared_hinge": squared_hinge_svc}
 
@@ -252,7 +252,8 @@ class SVC(CalibratedClassifier):
 
         def machine(solution: Solution) -> Machine:
             has_intercept = self.fit_intercept and self.multi_class != "crammer_singer"
-            return solution.coefficients, -solution.rho[0] if has_intercept else 0.0
+            intercept = -float(solution.rho[0]) if has_intercept else 0.0
+            return Machine(solution.coefficients, intercept)
 
         tasks = self._tasks(samples, labels, problem, rule)
         attributes = self._attributes(samples, labels, tasks, machine, rule)
@@ -521,4 +522,4 @@ def _half_distance(solution: Solution) -> float | None:
 def _scaled(solution: Solution) -> Machine:
     """The solution divided by r, which puts the margin at +1 and -1."""
     r = _half_distance(solution) or 1.0
-    return solution.coefficients / r, -float(solution.rho.mean()) / r
+    return Machine(solution.coefficients / r, -float(solution.rho.mean()) / r, divisor=r)

@@ -18,11 +18,8 @@ from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Solution
 from maxmargin.svm.base import Attributes, KernelMachine, dense
 from maxmargin.svm.inputs import Samples
-from maxmargin.svm.margins import MarginClassifier, margins_of
+from maxmargin.svm.margins import Machine, MarginClassifier, margins_of
 from maxmargin.svm.training import Task, report
-
-Machine = tuple[Floats, float]
-"""Coefficients of a problem's items, and the intercept."""
 
 
 @dataclass(frozen=True)
@@ -117,24 +114,22 @@ class KernelClassifier(MarginClassifier, ClassifierMixin, KernelMachine):
 
         def attributes(solutions: Sequence[Solution | None]) -> Attributes:
             machines = [
-                (np.zeros(len(task.problem)), 0.0) if solution is None else machine(solution)
+                machine(solution) if solution else Machine(np.zeros(len(task.problem)), 0.0)
                 for task, solution in zip(tasks, solutions, strict=True)
             ]
-            table = rule.layout(labels.index, [c for c, _ in machines])
+            table = rule.layout(labels.index, [each.coefficients for each in machines])
             expansion = self._expansion(samples, table, order)
             kept = np.searchsorted(samples.rows, expansion["support_"])
             n_iter = [0 if s is None else s.iterations for s in solutions]
             n_support = np.bincount(labels.index[kept], minlength=len(labels.classes))
             return {
                 **expansion,
-                **report(tasks, solutions),
+                **report(tasks, solutions, [each.divisor for each in machines]),
                 "n_support_": n_support.astype(np.int32),
                 "intercept_": np.broadcast_to(
-                    [rule.sign * b + 0.0 for _, b in machines], rule.n_decisions
+                    [rule.sign * each.intercept + 0.0 for each in machines], rule.n_decisions
                 ).copy(),
-                "margin_": margins_of(
-                    rule, [task.problem for task in tasks], [c for c, _ in machines], solutions
-                ),
+                "margin_": margins_of(rule, tasks, machines, solutions),
                 "classes_": labels.classes,
                 "class_weight_": labels.class_weight,
                 "n_iter_": np.array(n_iter, dtype=np.int32),

@@ -123,7 +123,7 @@ class Judgement:
         By how much a row keeps its constraint; negative: violates it.
     functional, margin : array of shape (n,) or None
         y f(x) and y f(x) / |w|, where there are classes.
-    scale : float
+    divisor : float
         The model is the problem's solution divided by it.
     """
 
@@ -131,7 +131,7 @@ class Judgement:
     room: Floats
     functional: Floats | None = None
     margin: Floats | None = None
-    scale: float = 1.0
+    divisor: float = 1.0
 
 
 class Diagnosable:
@@ -205,8 +205,8 @@ class Diagnosable:
         gap = task.scale * certificate.gap if np.isfinite(solved.gap) else np.inf
         dual = -task.scale * certificate.objective
         judged = self._judge(index, task, solved.coefficients, scores)
-        norm = float(np.sqrt(max(float(np.sum(spread * scores)), 0.0))) / judged.scale
-        low, high = _intercepts(problem, certificate.rho_interval / judged.scale)
+        norm = float(np.sqrt(max(float(np.sum(spread * scores)), 0.0))) / judged.divisor
+        low, high = _intercepts(problem, certificate.rho_interval / judged.divisor)
 
         def by_row(values: Any, absent: float) -> Floats:
             out = np.full(self.shape_fit_[0], absent)
@@ -214,7 +214,7 @@ class Diagnosable:
             return out
 
         case = np.full(self.shape_fit_[0], CASES[-1], dtype="<U13")
-        case[task.rows] = _cases(judged, certificate.violation / judged.scale)
+        case[task.rows] = _cases(judged, certificate.violation / judged.divisor)
         slack = -judged.room if self._least_squares else np.maximum(-judged.room, 0.0)
         return Diagnosis(
             alpha=by_row(judged.alpha, 0.0),

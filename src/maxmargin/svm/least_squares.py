@@ -20,7 +20,8 @@ from maxmargin.problem import Floats, Problem, least_squares
 from maxmargin.solution import Solution
 from maxmargin.solve import cache_megabytes
 from maxmargin.svm.base import Attributes, KernelMachine
-from maxmargin.svm.classifier import KernelClassifier, Machine
+from maxmargin.svm.classifier import KernelClassifier
+from maxmargin.svm.margins import Machine
 from maxmargin.svm.regression import KernelRegressor
 from maxmargin.svm.training import Task
 from maxmargin.threads import effective_threads
@@ -245,7 +246,7 @@ class LSSVC(LeastSquaresMachine, KernelClassifier):
             return least_squares(signs, self.C, weights, self.fit_intercept)
 
         def machine(solution: Solution) -> Machine:
-            return solution.coefficients, _intercept(solution)
+            return Machine(solution.coefficients, _intercept(solution))
 
         tasks = self._tasks(samples, labels, problem, rule)
         attributes = self._attributes(samples, labels, tasks, machine, rule)

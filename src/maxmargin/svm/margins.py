@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from maxmargin.multiclass import CrammerSinger, OneVsRest, Scheme
-from maxmargin.problem import Floats, Indices, Problem
+from maxmargin.problem import Floats, Indices
 from maxmargin.solution import Solution
 from maxmargin.svm.diagnosis import Diagnosable, Judgement
 from maxmargin.svm.training import Task
+
+
+class Machine(NamedTuple):
+    """What a classifier makes of a problem's solution.
+
+    Attributes
+    ----------
+    coefficients : array
+        Those of the solution over ``divisor``.
+    intercept : float
+    divisor : float
+        What the solution was divided by, to put the margin at +1 and -1 (nu-SVC).
+    """
+
+    coefficients: Floats
+    intercept: float
+    divisor: float = 1.0
 
 
 class MarginClassifier(Diagnosable):
@@ -75,31 +92,28 @@ class MarginClassifier(Diagnosable):
             distance = _least(self._scheme, labels, values, margin)
             return Judgement(alpha, functional - 1, functional, distance)
         y = np.where(self.classes_[labels] == task.classes[0], 1.0, -1.0)
-        scale = _scale(task.problem, coefficients, scores, margin[index])
+        divisor = self.subproblems_[index].divisor
         intercept = task.sign * self.intercept_[index]
-        functional = y * (scores[:, 0] / scale + intercept)
+        functional = y * (scores[:, 0] / divisor + intercept)
         with np.errstate(invalid="ignore"):
             distance = functional * margin[index]
-        return Judgement(y * coefficients / scale, functional - 1, functional, distance, scale)
+        return Judgement(y * coefficients / divisor, functional - 1, functional, distance, divisor)
 
 
 def margins_of(
     rule: Scheme,
-    problems: Sequence[Problem],
-    coefficients: Sequence[Floats],
+    tasks: Sequence[Task],
+    machines: Sequence[Machine],
     solutions: Sequence[Solution | None],
 ) -> Any:
-    """``margin_`` of a classifier whose problems have these solutions, of which the model uses
-    multiples, ``coefficients``.
-    """
+    """``margin_`` of a classifier that makes these machines of its tasks' solutions."""
     margins: list[float] = []
-    for problem, c, solution in zip(problems, coefficients, solutions, strict=True):
+    for task, machine, solution in zip(tasks, machines, solutions, strict=True):
         if solution is None:
             margins.append(np.inf)
             continue
-        size, of_model = np.abs(solution.coefficients).sum(), np.abs(c).sum()
-        multiple = of_model / size if size > 0 else 1.0
-        W = multiple * problem.spread(c).T @ solution.scores  # w_a . w_b of the model
+        c = task.problem.spread(machine.coefficients)
+        W = c.T @ solution.scores / machine.divisor  # w_a . w_b of the model
         if isinstance(rule, CrammerSinger):
             squares = [W[i, i] + W[j, j] - W[i, j] - W[j, i] for i, j in rule.pairs]
         else:
@@ -124,9 +138,3 @@ def _least(rule: Scheme, labels: Indices, values: Floats, margin: Floats) -> Flo
     with np.errstate(invalid="ignore"):
         signed = side[labels] * values * margin
     return np.where(side[labels] != 0, signed, np.inf).min(axis=1)
-
-
-def _scale(problem: Problem, c: Floats, scores: Floats, margin: float) -> float:
-    """What the solution of a problem without linear term (nu) was divided by."""
-    norm = float(np.sqrt(max(float(c @ scores[:, 0]), 0.0)))
-    return 1.0 if problem.linear.any() or norm == 0 else norm * margin

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from maxmargin._compat import Interval, fit_context
+from maxmargin._compat import Interval, fit_context, num_samples, safe_indexing
 from maxmargin.kernels import FromFunction
+from maxmargin.kernels.base import as_values
 from maxmargin.problem import Floats, Indices, one_class, svdd
 from maxmargin.solution import Solution
 from maxmargin.svm import inputs
-from maxmargin.svm.base import Attributes
+from maxmargin.svm.base import Attributes, blocks
 from maxmargin.svm.diagnosis import Diagnosable, Judgement
 from maxmargin.svm.single import SingleMachine
 from maxmargin.svm.training import Task
@@ -22,6 +23,9 @@ from maxmargin.svm.training import Task
 BORDER = 1e-12
 """The border is moved outwards by this share of the largest |f|, so that rounding alone puts no
 support vector outside."""
+
+DIAGONAL_BLOCK = 64
+"""New rows whose k(x, x) is asked of a Python function together."""
 
 
 class NoveltyDetector(Diagnosable, OutlierMixin, SingleMachine):
@@ -500,7 +504,7 @@ class SVDD(NoveltyDetector):
         """k(x, x) of the rows of X, which were found valid before."""
         kernel = self._kernel.kernel
         if isinstance(kernel, FromFunction):
-            return np.asarray(kernel.diagonal(X), dtype=np.float64)
+            return _diagonal(kernel, X)
         X = self._checked_for_prediction(X)
         if not inputs.is_precomputed(kernel):
             return self._kernel.prepare(X).diagonal()
@@ -514,3 +518,13 @@ class SVDD(NoveltyDetector):
             "same for all training rows.  Normalise the kernel to k(x, x) = 1, or pass it as a "
             "function."
         )
+
+
+def _diagonal(kernel: FromFunction, X: Any) -> Floats:
+    """k(x, x) of the rows of X from a function of pairs, in few calls with few pairs too many."""
+    values = np.zeros(num_samples(X))
+    for part in blocks(len(values), DIAGONAL_BLOCK):
+        rows = safe_indexing(X, np.arange(len(values))[part])
+        n = num_samples(rows)
+        values[part] = as_values(kernel.block(rows, rows), (n, n)).diagonal()
+    return values

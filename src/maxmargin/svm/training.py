@@ -81,8 +81,8 @@ class Subproblem:
         Where the problem's items stand in the data that ``fit`` was given.
     classes : tuple
         The labels that it separates, the positive one first; empty where there are none.
-    sign : float
-        The model uses sign * coefficients.
+    sign, divisor : float
+        The model uses sign * coefficients / divisor.
     rho, rho_interval, certificate_rho : array
         The multipliers of the problem's sums: those of the model, the interval that the optimality
         conditions allow, and those at which the gap is smallest.
@@ -100,9 +100,10 @@ class Subproblem:
     rho: Floats = field(repr=False)
     rho_interval: Floats = field(repr=False)
     certificate_rho: Floats = field(repr=False)
+    divisor: float = 1.0
 
 
-def subproblem(task: Task, solution: Solution) -> Subproblem:
+def subproblem(task: Task, solution: Solution, divisor: float = 1.0) -> Subproblem:
     """What to keep of a solution."""
     return Subproblem(
         coefficients=solution.coefficients,
@@ -117,19 +118,28 @@ def subproblem(task: Task, solution: Solution) -> Subproblem:
         rho=solution.rho,
         rho_interval=solution.rho_interval,
         certificate_rho=solution.certificate_rho,
+        divisor=divisor,
     )
 
 
-def report(tasks: Sequence[Task], solutions: Sequence[Solution | None]) -> dict[str, Any]:
-    """The fitted attributes that say how well the problems were solved."""
-    done = [(task, s) for task, s in zip(tasks, solutions, strict=True) if s is not None]
-    worst = max((s for _, s in done), key=lambda s: (SEVERITY.index(s.outcome), s.gap))
-    subproblems = [subproblem(task, s) for task, s in done]
+def report(
+    tasks: Sequence[Task],
+    solutions: Sequence[Solution | None],
+    divisors: Sequence[float] | None = None,
+) -> dict[str, Any]:
+    """The fitted attributes that say how well the problems were solved.
+
+    The model uses the solutions divided by ``divisors``, where these are given.
+    """
+    each = zip(tasks, solutions, divisors or [1.0] * len(tasks), strict=True)
+    done = [(task, s, divisor) for task, s, divisor in each if s is not None]
+    worst = max((s for _, s, _ in done), key=lambda s: (SEVERITY.index(s.outcome), s.gap))
+    subproblems = [subproblem(*each) for each in done]
     return {
         "objective_": float(sum(each.objective for each in subproblems)),
         "dual_gap_": float(sum(each.gap for each in subproblems)),
         "status_": worst.status,
-        "fit_status_": int(any(not s.converged for _, s in done)),
+        "fit_status_": int(any(not s.converged for _, s, _ in done)),
         "subproblems_": subproblems,
     }
 
