@@ -153,3 +153,13 @@ def test_what_cannot_be_ranked_is_named(data, wrong, message):
 def test_pairs_of_dropped_items_are_dropped():
     kept = np.array([0, 2, 3])
     np.testing.assert_array_equal(given_pairs([(0, 1), (3, 2), (2, 0)], 4, kept), [(2, 1), (1, 0)])
+
+
+def test_many_pairs_converge_at_the_default_limit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 5))
+    y = X[:, 0] + 0.3 * rng.normal(size=500)
+    rank = RankSVM(time_limit=30).fit(X, y)
+    assert rank.n_pairs_ == 500 * 499 // 2
+    assert rank.status_.startswith("converged: ")
+    assert rank.dual_gap_ <= 0.01 * rank.objective_
