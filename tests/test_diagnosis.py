@@ -301,3 +301,20 @@ def test_labels_that_the_fit_has_not_seen(two):
 
 def test_rankings_have_neither():
     assert not hasattr(RankSVM(), "margins") and not hasattr(RankSVM(), "diagnose")
+
+
+def test_the_fit_is_not_warned_of_again(two):
+    X, _, _ = two
+    machine = SVDD(C=1e-4)
+    with pytest.warns(UserWarning, match="so small"):
+        machine.fit(X)
+    machine.diagnose(X)  # warnings are errors here
+
+
+def test_nothing_is_drawn_by_diagnose(two):
+    X, y, _ = two
+    rng = np.random.RandomState(0)
+    machine = SVC(probability=True, random_state=rng).fit(X, y)
+    before = rng.get_state()[2]
+    machine.diagnose(X, y)
+    assert rng.get_state()[2] == before

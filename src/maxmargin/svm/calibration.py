@@ -70,10 +70,10 @@ class CalibratedClassifier(KernelClassifier):
         """What ``_train`` is to do after the fit."""
         if not self.probability:
             return {}
-        rng = check_random_state(self.random_state)
-        options = self._limited(tasks)
 
         def calibrate(monitor: Any) -> Attributes:
+            rng = check_random_state(self.random_state)
+            options = self._limited(tasks)
             monitors = (monitor.subproblem(len(tasks) + i) for i in count())
             decisions = np.zeros((len(samples), rule.n_decisions))
             for column, (task, part) in enumerate(

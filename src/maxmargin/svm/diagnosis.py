@@ -7,6 +7,7 @@ classifier itself.
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -183,10 +184,16 @@ class Diagnosable:
         return found[0] if len(found) == 1 else found
 
     def _tasks_again(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
-        """The problems that ``fit`` would solve; it is an error if they are not those it solved."""
+        """The problems that ``fit`` would solve; it is an error if they are not those it solved.
+
+        A copy's ``fit`` is cut short where it would train, because it alone knows, for each kind of
+        machine, how data become problems; of what it warns of the fit has warned already.
+        """
         twin: Any = copy(self)
-        twin._train = lambda samples, tasks, *_, **__: tasks  # fit, up to the training
-        tasks = twin.fit(X, y, sample_weight=sample_weight)
+        twin._train = lambda samples, tasks, *_, **__: tasks
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            tasks = twin.fit(X, y, sample_weight=sample_weight)
         same_kernel = tasks[0].samples.kernel.kernel == self._kernel.kernel
         if not same_kernel or checksum(tasks) != self._checksum:
             raise ValueError(
