@@ -1,10 +1,14 @@
 """The direct solver against closed forms, and the machines LSSVC and LSSVR."""
 
+import os
+import threading
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
+from threadpoolctl import threadpool_info
 
 from maxmargin import LSSVC, LSSVR, inverse, reference
 from maxmargin.direct import solve_least_squares
@@ -123,7 +127,7 @@ def test_the_iteration_limit(data):
     assert s.outcome is Outcome.MAX_ITER and s.iterations == 3
     best = reference.solve(least_squares(Y[:, 0], C=1e4), K)
     assert s.gap >= s.objective - best.objective > 0
-    assert "running residual" in s.status
+    assert "verified in float64" in s.status
 
 
 class Told:
@@ -225,6 +229,27 @@ def test_a_huge_C_with_duplicates_is_honest(data, C):
         assert s.converged or s.outcome is Outcome.MAX_ITER
 
 
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("C", [1e8, 1e12, 1e16, 1e20])
+def test_rounding_is_not_taken_for_an_indefinite_kernel(n_outputs, C):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = np.tile(rng.normal(size=(40, 2)), (3, 1))
+        problems = [least_squares(y, C=C) for y in rng.normal(size=(n_outputs, 120))]
+        for memory in ROUTES.values():
+            for s in solve_least_squares(problems, X @ X.T, memory=memory, max_iter=200):
+                assert s.outcome is not Outcome.INDEFINITE and np.isfinite(s.gap)
+                assert np.isfinite(s.coefficients).all()
+
+
+def test_an_indefinite_kernel_has_no_gap_at_the_iteration_limit_either(data):
+    K, Y, _ = data
+    (s,) = solve_least_squares(
+        [least_squares(Y[:, 0])], K - 3 * np.eye(N), memory=0, tol=1e-12, max_iter=2
+    )
+    assert s.outcome is Outcome.MAX_ITER and np.isinf(s.gap)
+
+
 def test_only_alike_problems(data):
     K, Y, w = data
     y = Y[:, 0]
@@ -311,6 +336,57 @@ def test_a_weight_counts_as_repetitions(iris, machine):
         machine.fit(X[again], y[again]) and f(X),
     ]
     np.testing.assert_allclose(*weighted, atol=1e-8)
+
+
+def test_fits_at_once_give_blas_its_threads_back(data):
+    K, Y, _ = data
+    before = threadpool_info()
+    all_inside = threading.Barrier(3)
+    seen = []
+
+    class Waits(Impatient):
+        """A Gram matrix that is read when all fits are under way."""
+
+        def tile(self, rows, other, cols):
+            if self.products == 0:
+                self.products = 1
+                all_inside.wait(10)
+                seen.extend(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
+            return self.K[np.ix_(rows, cols)]
+
+    def fit(i):
+        for matrix in [Waits(K), *[K] * i]:  # the first to enter is not the last to leave
+            solve_least_squares([least_squares(Y[:, i])], matrix, memory=0)
+
+    threads = [threading.Thread(target=fit, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(seen) == {1}
+    assert threadpool_info() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_forked_from_amid_a_fit_is_not_limited():
+    before = threadpool_info()
+    entered, leave = threading.Event(), threading.Event()
+
+    def fit():
+        with inverse.one_blas_thread():
+            entered.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=fit)
+    thread.start()
+    assert entered.wait(10)
+    child = os.fork()
+    if child == 0:
+        os._exit(threadpool_info() != before)
+    leave.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert threadpool_info() == before
 
 
 def test_threads_and_memory_do_not_change_a_prediction(iris):

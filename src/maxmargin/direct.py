@@ -1,5 +1,9 @@
 """Least-squares machines: linear equations instead of a box, solved for all outputs at once.
 
+Here are the equations, the loop that corrects a point until it meets what was asked, and what
+monitors see of it; in ``inverse`` are the ways to apply A^-1: Cholesky where the matrix fits the
+memory budget, elimination if it is not positive definite, conjugate gradients beyond the budget.
+
 Problems without a box that share kernel and ridge differ in p and in the sum of c only.  With
 A = K + diag(ridge), the optimality conditions of the one with intercept -rho are
 
@@ -9,16 +13,14 @@ so that every problem is answered by the same A^-1, applied to all -p and to 1 a
 D = A^-1 (-p) and D_1 = A^-1 1 the sum gives rho = (target - 1'D) / 1'D_1, and c = D + rho D_1
 (Suykens and Vandewalle 1999).
 
-How A^-1 is applied (by Cholesky where the matrix fits the memory budget, by conjugate gradients
-beyond) is the matter of ``inverse``.  It serves to correct a point c: the right-hand sides are what
-the point leaves of the equations, -G, and 1.  The corrected point is checked with a fresh product
-in float64; one that falls short is corrected again.
+A^-1 serves to correct a point c: the right-hand sides are what the point leaves of the equations,
+-G, and 1.  The corrected point is checked with a fresh product in float64; one that falls short is
+corrected again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.certificate import Certificate, certify
-from maxmargin.inverse import Check, Inverse, Matrix, inverse
+from maxmargin.inverse import Check, Inverse, Matrix, inverse, one_blas_thread
 from maxmargin.problem import Floats, Problem
 from maxmargin.solution import Accuracy, Outcome, Solution, solution
 
@@ -82,28 +84,30 @@ def solve_least_squares(
     system = System(problems, items, n_threads, check)
     state = system.zero()
     outcome = Outcome.CONVERGED
-    way: Inverse | None = None
     try:
-        check()
-        if starts is not None:
-            state = system.begun(starts)
-        while not state.meets(asked):
-            if way is None:
-                way = inverse(system.matrix, memory)
-            checked = state
-            for correction, residual in way.apply(checked.right_hand_sides()):
-                state = checked.corrected(correction, residual, state.steps + 1)
+        with one_blas_thread():
+            check()
+            if starts is not None:
+                state = system.begun(starts)
+            while outcome is Outcome.CONVERGED and not state.meets(asked):
+                if system.way is None:
+                    system.way = inverse(system.matrix, memory)
+                before = state
+                for correction, residual in system.way.apply(before.right_hand_sides()):
+                    state = before.corrected(correction, residual, state.steps + 1)
+                    if state.meets(asked):
+                        break
+                    if state.steps >= limit:
+                        outcome = Outcome.MAX_ITER
+                        break
+                    check()
+                state = state.checked()
                 if state.meets(asked):
-                    break
-                if state.steps >= limit:
-                    raise _Stop(Outcome.MAX_ITER)
-                check()
-            state = state.checked()
-            if not state.worst < checked.worst / 2 and not state.meets(asked):
-                state = state if state.worst < checked.worst else checked
-                outcome = Outcome.ROUNDING
-                break
-        if way is not None and not way.convex:
+                    outcome = Outcome.CONVERGED
+                elif outcome is Outcome.CONVERGED and not state.worst < before.worst / 2:
+                    state = state if state.worst < before.worst else before
+                    outcome = Outcome.ROUNDING
+        if system.indefinite and outcome is not Outcome.MAX_ITER:
             outcome = Outcome.INDEFINITE
     except _Stop as stop:
         outcome = stop.outcome
@@ -132,10 +136,17 @@ class System:
         self.tied = len(first.target) > 0
         self.target: Floats = np.array([problem.target.sum() for problem in problems])
         self.linear = np.stack([problem.linear for problem in problems], axis=1)
+        self.way: Inverse | None = None
+        """How A^-1 is applied, once it is needed."""
+
+    @property
+    def indefinite(self) -> bool:
+        """Whether the matrix was seen not to be positive definite, so that no gap holds."""
+        return self.way is not None and not self.way.convex
 
     def zero(self) -> State:
         """The point zero, whose gradient is p."""
-        return State(self, np.zeros_like(self.linear), self.linear, 0, exact=True)
+        return State(self, np.zeros_like(self.linear), self.linear, 0)
 
     def begun(self, starts: Sequence[ArrayLike]) -> State:
         """The points given, with their sums repaired."""
@@ -146,13 +157,10 @@ class System:
 
 
 class State:
-    """A point of every problem with its gradient: columns of C and G.
+    """A point of every problem with its gradient: columns of C and G."""
 
-    ``exact`` says whether G comes from a fresh product or from the solver's running residual.
-    """
-
-    def __init__(self, system: System, C: Floats, G: Floats, steps: int, exact: bool = False):
-        self.system, self.C, self.G, self.steps, self.exact = system, C, G, steps, exact
+    def __init__(self, system: System, C: Floats, G: Floats, steps: int):
+        self.system, self.C, self.G, self.steps = system, C, G, steps
 
     def right_hand_sides(self) -> Floats:
         """What the point leaves of the equations, -G, and where they are tied by a sum, 1."""
@@ -174,7 +182,7 @@ class State:
         system = self.system
         A = system.matrix
         G = A.kernel(self.C) + A.ridge * self.C + system.linear
-        return State(system, self.C, G, self.steps, exact=True)
+        return State(system, self.C, G, self.steps)
 
     @cached_property
     def violations(self) -> Floats:
@@ -198,10 +206,8 @@ class State:
     def solution(self, j: int, outcome: Outcome, asked: Accuracy) -> Solution:
         problem, c, G = self.system.problems[j], self.C[:, j].copy(), self.G[:, j]
         certificate = self.certificate(j)
-        if outcome is Outcome.INDEFINITE:
+        if self.system.indefinite:
             certificate = certificate.without_gap()
-        if not self.exact:
-            asked = replace(asked, checked="by the solver's running residual")
         scores = (G - problem.ridge * c - problem.linear)[:, None]
         return solution(problem, c, scores, certificate, max(self.steps, 1), outcome, asked)
 
@@ -230,13 +236,17 @@ class _View:
 
     @property
     def objective(self) -> float:
-        return self.solution().objective
+        return self._solution.objective
 
     @property
     def dual_gap(self) -> float:
-        return self.solution().gap
+        return self._solution.gap
 
     def solution(self) -> Solution:
+        return self._solution
+
+    @cached_property
+    def _solution(self) -> Solution:
         return self.state.solution(self.j, self.outcome, self.asked)
 
 
@@ -261,7 +271,7 @@ class _Watch:
 
     def finish(self, state: State, outcome: Outcome) -> list[Solution]:
         problems = range(len(state.system.problems))
-        solutions = [state.solution(j, outcome, self.asked) for j in problems]
-        for j, monitor in enumerate(self.monitors):
-            monitor.finish(_View(state, j, outcome, self.asked))
-        return solutions
+        views = [_View(state, j, outcome, self.asked) for j in problems]
+        for monitor, view in zip(self.monitors, views, strict=False):
+            monitor.finish(view)
+        return [view.solution() for view in views]

@@ -6,19 +6,23 @@
 
 All of them work in pieces that a time limit or Ctrl-C need not wait for: the matrix's ``check`` is
 called after each and may raise.  A tile is computed by one thread with the same operations
-whichever that is, so that the answer does not depend on how many there are.
+whichever that is, so that the answer does not depend on how many there are: BLAS, whose own threads
+would change it (and slow these tiles down tenfold), has to be kept to ``one_blas_thread``.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
+from threading import Lock, get_ident
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs, solve_triangular
-from threadpoolctl import threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_limits
 
 from maxmargin.kernels import native
 from maxmargin.problem import Floats
@@ -121,7 +125,7 @@ class Cholesky:
     def __init__(self, A: Matrix, lift: float = 0.0):
         self.blocks = _blocks(len(A))
         self.panels = [np.empty((block.stop - block.start, block.stop)) for block in self.blocks]
-        with _threads(A.n_threads) as pool:
+        with ThreadPoolExecutor(A.n_threads) as pool:
             for j in range(len(self.blocks)):
                 self._next_column(j, A, lift, pool)
 
@@ -147,13 +151,12 @@ class Cholesky:
 
     def apply(self, B: Floats) -> Iterator[tuple[Floats, Floats]]:
         D = np.array(B)
-        with threadpool_limits(1, user_api="blas"):
-            for block, panel in zip(self.blocks, self.panels, strict=True):  # L Z = B
-                D[block] -= panel[:, : block.start] @ D[: block.start]
-                D[block] = solve_triangular(panel[:, block], D[block], lower=True)
-            for block, panel in zip(self.blocks[::-1], self.panels[::-1], strict=True):  # L'D = Z
-                D[block] = solve_triangular(panel[:, block], D[block], lower=True, trans=1)
-                D[: block.start] -= panel[:, : block.start].T @ D[block]
+        for block, panel in zip(self.blocks, self.panels, strict=True):  # L Z = B
+            D[block] -= panel[:, : block.start] @ D[: block.start]
+            D[block] = solve_triangular(panel[:, block], D[block], lower=True)
+        for block, panel in zip(self.blocks[::-1], self.panels[::-1], strict=True):  # L'D = Z
+            D[block] = solve_triangular(panel[:, block], D[block], lower=True, trans=1)
+            D[: block.start] -= panel[:, : block.start].T @ D[block]
         yield D, np.zeros_like(D)
 
 
@@ -170,7 +173,7 @@ class Elimination:
         self.order = np.arange(len(A))
         self.LU = np.empty((len(A), len(A)))
         (self.getrf,) = get_lapack_funcs(("getrf",), (self.LU,))
-        with _threads(A.n_threads) as pool:
+        with ThreadPoolExecutor(A.n_threads) as pool:
             for block in self.blocks:
                 self.LU[block] = A.columns(block.start, block.stop, 0).T
                 A.check()
@@ -200,15 +203,12 @@ class Elimination:
 
     def apply(self, B: Floats) -> Iterator[tuple[Floats, Floats]]:
         LU, D = self.LU, B[self.order]
-        with threadpool_limits(1, user_api="blas"):
-            for block in self.blocks:  # L Z = P B
-                D[block] -= LU[block, : block.start] @ D[: block.start]
-                D[block] = solve_triangular(
-                    LU[block, block], D[block], lower=True, unit_diagonal=True
-                )
-            for block in self.blocks[::-1]:  # U D = Z
-                D[block] -= LU[block, block.stop :] @ D[block.stop :]
-                D[block] = solve_triangular(LU[block, block], D[block])
+        for block in self.blocks:  # L Z = P B
+            D[block] -= LU[block, : block.start] @ D[: block.start]
+            D[block] = solve_triangular(LU[block, block], D[block], lower=True, unit_diagonal=True)
+        for block in self.blocks[::-1]:  # U D = Z
+            D[block] -= LU[block, block.stop :] @ D[block.stop :]
+            D[block] = solve_triangular(LU[block, block], D[block])
         yield D, np.zeros_like(D)
 
 
@@ -232,7 +232,9 @@ class ConjugateGradients:
         while True:
             Z = self._multiply(S)
             curvature = S.T @ Z
-            self.convex &= bool(np.linalg.eigvalsh(curvature)[0] > 0)
+            curvature = (curvature + curvature.T) / 2
+            rounding = len(S) * EPSILON * np.vdot(S, S)  # the diagonal is scaled to one
+            self.convex &= bool(np.linalg.eigvalsh(curvature)[0] >= -rounding)
             try:
                 xi = np.linalg.inv(curvature)
             except np.linalg.LinAlgError:
@@ -252,16 +254,64 @@ def _blocks(n: int) -> list[slice]:
     return [slice(a, b) for a, b in pairwise([*range(0, n, TILE), n])]
 
 
-class _threads:
-    """A pool whose threads do the linear algebra, which gets none of its own."""
+class _BlasLimit:
+    """Keeps BLAS to one thread while anybody is inside; the last one out restores what was.
 
-    def __init__(self, n_threads: int):
-        self.pool = ThreadPoolExecutor(n_threads)
+    BLAS has one number of threads for the whole process, so that fits in several Python threads
+    must share one limit.
+    """
 
-    def __enter__(self) -> ThreadPoolExecutor:
-        self.limits = threadpool_limits(1, user_api="blas")
-        return self.pool
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.inside: list[int] = []
+        """The Python threads, once for each time that they entered."""
+        self.limits: Any = None
 
-    def __exit__(self, *error: object) -> None:
-        self.pool.shutdown(cancel_futures=True)
-        self.limits.restore_original_limits()
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self.lock:
+            if not self.inside:
+                with _control():
+                    self.limits = threadpool_limits(1, user_api="blas")
+            self.inside.append(get_ident())
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._leave([get_ident()])
+
+    def _leave(self, threads: list[int]) -> None:
+        for thread in threads:
+            self.inside.remove(thread)
+        if not self.inside and self.limits is not None:
+            with _control():
+                self.limits.restore_original_limits()
+            self.limits = None
+
+    def in_child(self) -> None:
+        """After a fork: only the thread that forked goes on."""
+        self._leave([thread for thread in self.inside if thread != get_ident()])
+        self.lock.release()
+
+
+@contextmanager
+def _control() -> Iterator[None]:
+    """From its release 3.8 on threadpoolctl obeys only the thread that set a limit first.
+
+    Here another may take a limit off.
+    """
+    release = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    try:
+        yield
+    finally:
+        release(force=True)
+
+
+one_blas_thread = _BlasLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=one_blas_thread.lock.acquire,
+        after_in_parent=one_blas_thread.lock.release,
+        after_in_child=one_blas_thread.in_child,
+    )
