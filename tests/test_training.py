@@ -240,3 +240,25 @@ def test_ctrl_c_leaves_the_model_as_it_stands(large):
     assert machine.status_.startswith("interrupted")
     assert machine.score(X, y) > 0.4
     assert machine.dual_gap_ > 0
+
+
+@pytest.mark.parametrize("gap_tol", [1e-2, 1e-5, 1e-8])
+def test_gap_tol_is_honoured_by_many_machines(gap_tol):
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(rng.integers(10, 60), rng.integers(1, 6)))
+        y = X[:, 0] + rng.normal(size=len(X)) > np.median(X[:, 0])
+        y[:2] = False, True
+        kernel = rng.choice(["linear", "rbf", "poly"])
+        machine = SVC(kernel=kernel, C=10.0 ** rng.uniform(-2, 2), gap_tol=gap_tol).fit(X, y)
+        assert machine.status_.startswith("converged: "), (seed, machine.status_)
+        assert machine.dual_gap_ <= gap_tol * machine.objective_, seed
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian"])
+def test_data_far_from_the_origin(kernel):
+    X, y = load_iris(return_X_y=True)
+    machine = SVC(kernel=kernel).fit(X + 1000, y)
+    assert machine.fit_status_ == 0
+    assert machine.dual_gap_ < np.inf
+    assert machine.score(X + 1000, y) > 0.9

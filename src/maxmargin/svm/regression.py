@@ -439,4 +439,7 @@ def _intercept(solution: Solution) -> Attributes:
 def _tube(solution: Solution) -> Attributes:
     """The tube's upper side is at f + epsilon = -rho_above, its lower side at -rho_below."""
     above, below = solution.rho
-    return {"intercept_": np.array([-(above + below) / 2]), "epsilon_": float(below - above) / 2}
+    return {
+        "intercept_": np.array([-(above + below) / 2]),
+        "epsilon_": max(float(below - above) / 2, 0.0),
+    }
