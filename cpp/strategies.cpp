@@ -121,6 +121,10 @@ class Sweep : public Strategy {
   public:
     bool next(const View& view, double tol, Move& move) override {
         for (;;) {
+            if (position_ == order_.size() && moved_ && narrow(view)) {
+                position_ = 0;
+                moved_ = false;
+            }
             if (position_ == order_.size()) {
                 glance_.look(view);
                 violation_ = glance_.violation;
@@ -139,6 +143,8 @@ class Sweep : public Strategy {
   protected:
     // Fill order_ for the next sweep.
     virtual void begin(const View& view) = 0;
+    // Fill order_ for one more sweep without looking at everything first; false for none.
+    virtual bool narrow(const View&) { return false; }
     // A move of variable i, if it violates the conditions and has one.
     virtual bool visit(const View& view, index i, double tol, Move& move) = 0;
 
@@ -232,18 +238,32 @@ class Platt final : public Sweep {
 
 // Hsieh et al. 2008, algorithm 1 in the random order of their section 3: one coordinate at a time,
 // without an intercept.
+// Sweeps over all variables take turns with sweeps over those that the last one moved, until these
+// are at rest: where most variables are settled at a bound, most of the work is for the others.
 class Coordinate final : public Sweep {
   protected:
     void begin(const View& view) override {
         all(view);
         view.random.shuffle(order_);
+        restless_.clear();
     }
-    bool visit(const View& view, index i, double, Move& move) override {
+    bool narrow(const View& view) override {
+        order_.swap(restless_);
+        restless_.clear();
+        view.random.shuffle(order_);
+        return !order_.empty();
+    }
+    bool visit(const View& view, index i, double tol, Move& move) override {
         const double g = view.gradient(i);
-        if (pull(view.part, i, g) == 0) return false;
+        if (std::abs(pull(view.part, i, g)) < tol / 2) return false;
         single_step(view, i, g, move);
-        return move.values[0] != view.part.c[i];
+        if (move.values[0] == view.part.c[i]) return false;
+        restless_.push_back(i);
+        return true;
     }
+
+  private:
+    std::vector<index> restless_;
 };
 
 }  // namespace
