@@ -238,20 +238,22 @@ class Platt final : public Sweep {
 
 // Hsieh et al. 2008, algorithm 1 in the random order of their section 3: one coordinate at a time,
 // without an intercept.
-// Sweeps over all variables take turns with sweeps over those that the last one moved, until these
-// are at rest: where most variables are settled at a bound, most of the work is for the others.
+// After a sweep over all variables come some over those that the last one moved: where most are
+// settled at a bound, most of the work is for the others. Not for ever, as rounding may keep two of
+// them moving to and fro.
 class Coordinate final : public Sweep {
   protected:
     void begin(const View& view) override {
         all(view);
         view.random.shuffle(order_);
         restless_.clear();
+        narrow_sweeps_ = 0;
     }
     bool narrow(const View& view) override {
-        order_.swap(restless_);
-        restless_.clear();
+        if (restless_.empty() || ++narrow_sweeps_ > kNarrowSweeps) return false;
+        order_ = std::exchange(restless_, {});
         view.random.shuffle(order_);
-        return !order_.empty();
+        return true;
     }
     bool visit(const View& view, index i, double tol, Move& move) override {
         const double g = view.gradient(i);
@@ -263,7 +265,9 @@ class Coordinate final : public Sweep {
     }
 
   private:
+    static constexpr int kNarrowSweeps = 20;
     std::vector<index> restless_;
+    int narrow_sweeps_ = 0;
 };
 
 }  // namespace
