@@ -425,3 +425,10 @@ def test_the_divisor_of_a_nu_machine_is_kept():
     model[machine.support_] = machine.dual_coef_[0]
     assert_allclose(solved.sign * solved.coefficients / solved.divisor, model)
     assert solved.divisor != 1 and SVC().fit(rows, labels).subproblems_[0].divisor == 1
+
+
+def test_a_loss_that_a_scheme_does_not_have_is_refused():
+    with pytest.raises(ValueError, match="loss='squared_hinge' does not go with multi_class"):
+        SVC(loss="squared_hinge", multi_class="crammer_singer").fit(
+            [[0.0], [1.0], [2.0]], [0, 1, 2]
+        )

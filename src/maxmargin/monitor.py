@@ -45,7 +45,9 @@ from __future__ import annotations
 import enum
 import functools
 import math
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -152,6 +154,8 @@ class Monitor:
         The interrupt to raise when the model is stored.
     latest : Event or None
         The last event that went to the listeners.
+    begun : bool
+        Whether a subproblem was given to a solver.
     """
 
     def __init__(
@@ -166,6 +170,7 @@ class Monitor:
         self.reason: Stop | None = None
         self.interrupted: KeyboardInterrupt | None = None
         self.latest: Event | None = None
+        self.begun = False
         self._start = time.perf_counter()
         self._deadline = math.inf if time_limit is None else self._start + time_limit
         self._next_event = self._start
@@ -189,6 +194,7 @@ class Monitor:
 
     def subproblem(self, index: int = 0) -> Subproblem:
         """Return the monitor of one of the subproblems, to be given to the solver."""
+        self.begun = True
         return Subproblem(self, index)
 
     def interrupt(self, error: KeyboardInterrupt) -> None:
@@ -297,6 +303,32 @@ def _share(first: float, violation: float, tol: float) -> float:
 
 
 @contextmanager
+def _patient_interrupts(monitor: Monitor) -> Iterator[None]:
+    """Let Ctrl-C wait for the solver's next poll, whatever Python code it meets before.
+
+    A KeyboardInterrupt between two polls would lose the model. The second Ctrl-C does not wait, nor
+    does one that comes before the first subproblem, when there is no model. Other threads get no
+    signals, and a handler of the user's stays.
+    """
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def handler(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if not monitor.begun:
+            signal.default_int_handler(number, frame)
+        monitor.interrupt(KeyboardInterrupt())
+
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
 def session(
     estimator: Any,
     X: Any = None,
@@ -338,6 +370,7 @@ def session(
     """
     monitor = Monitor(n_subproblems, time_limit=time_limit, attributes=attributes)
     with ExitStack() as stack:
+        stack.enter_context(_patient_interrupts(monitor))
         if verbose:
             monitor.listeners.append(stack.enter_context(listeners.display(estimator, monitor)))
         if _compat.callbacks_of(estimator):

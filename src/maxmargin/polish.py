@@ -10,11 +10,10 @@ variables are free.  The result is kept only when it is feasible and its violati
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgWarning, solve
+from scipy.linalg import get_lapack_funcs
 
 from maxmargin.certificate import largest_violation
 from maxmargin.problem import Floats, Problem
@@ -22,6 +21,7 @@ from maxmargin.problem import Floats, Problem
 FEW = 500
 """Free variables at most: the equations cost FEW^3 / 3."""
 
+EPSILON = float(np.finfo(np.float64).eps)
 ROUNDING = 1e-15
 """A violation that is not worth another round."""
 
@@ -70,10 +70,8 @@ def _step(
     sums = np.bincount(problem.group[grouped], c[grouped], len(problem.target))
     system = np.block([[H, A.T], [A, np.zeros((len(groups), len(groups)))]])
     right = np.concatenate([-problem.gradient(c, F)[free], size * (problem.target - sums)[groups]])
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", LinAlgWarning)
-            step = solve(system, right, assume_a="sym")
-    except (np.linalg.LinAlgError, LinAlgWarning):
+    (sysvx,) = get_lapack_funcs(("sysvx",), (system,))
+    *_, step, rcond, _, _, _ = sysvx(system, right)
+    if not rcond > EPSILON:
         step, *_ = np.linalg.lstsq(system, right)  # duplicates: the smallest of many steps
-    return np.asarray(step[: len(free)], dtype=np.float64)
+    return np.asarray(np.ravel(step)[: len(free)], dtype=np.float64)

@@ -125,8 +125,9 @@ class Coordinate(Strategy):
     def refusal(self, problem: Problem) -> str | None:
         if len(problem.target):
             return (
-                "the intercept ties the coefficients together by a sum, so that no single one can "
-                "move; use fit_intercept=False or another working set"
+                "the intercept (or another sum) ties the coefficients together, so that no single "
+                "one can move; use fit_intercept=False where the machine has it, or another "
+                "working set such as 'second-order'"
             )
         return None
 

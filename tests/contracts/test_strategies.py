@@ -162,8 +162,8 @@ def test_auto_takes_one_that_accepts(solve, name):
 
 
 REFUSALS = [
-    ("c_svc", strategies.Coordinate(), "ties the coefficients together by a sum"),
-    ("nu_svr", "coordinate", "ties the coefficients together by a sum"),
+    ("c_svc", strategies.Coordinate(), "ties the coefficients together"),
+    ("nu_svr", "coordinate", "ties the coefficients together"),
     ("c_svc", "group", "Crammer-Singer only"),
     ("ranking", "group", "Crammer-Singer only"),
     ("c_svc", strategies.Block(size=1), "size of at least 2, got 1"),

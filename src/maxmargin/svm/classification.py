@@ -241,6 +241,11 @@ class SVC(CalibratedClassifier):
         SVC
             The machine itself.
         """
+        if self.multi_class == "crammer_singer" and self.loss != "hinge":
+            raise ValueError(
+                f"loss={self.loss!r} does not go with multi_class='crammer_singer', which has the "
+                "hinge loss only: use loss='hinge', or multi_class='ovo' or 'ovr'."
+            )
         samples = self._samples(X, y, sample_weight)
         labels = self._labels(samples, y)
         rule = scheme(self.multi_class, len(labels.classes))
