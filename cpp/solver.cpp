@@ -112,10 +112,8 @@ End Solver::run(double tol) {
         }
         if (!strategy_->next(view(), floor, move)) {
             scores_->complete();
-            end = floor > tol ? End::rounding : End::converged;
-            if (!shrunk_) return end;
-            end = End::limit;  // until the variables that were left out have been looked at
-            unshrink();
+            if (!shrunk_) return floor > tol ? End::rounding : End::converged;
+            unshrink();  // look at the variables that were left out
             countdown_ = kShrinkEvery;
             continue;
         }

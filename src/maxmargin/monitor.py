@@ -59,8 +59,8 @@ from maxmargin import _compat, listeners
 if TYPE_CHECKING:
     from maxmargin.solution import Solution
 
-# Seconds between two events of a subproblem. With a solver that polls five times a second, each
-# poll is an event, and a stop is noticed well within half a second.
+# Seconds between two events of a subproblem. With a solver that polls ten times a second, every
+# other poll is an event, and a stop is noticed well within half a second.
 _INTERVAL = 0.15
 
 Model = Callable[[Sequence["Solution | None"]], Mapping[str, Any]]
