@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import SVC, NuSVC
+from maxmargin import SVC, SVDD, SVR, NuSVC
 from maxmargin.exceptions import NotSeparableError
 
 KERNELS = ["linear", "poly", "rbf", "sigmoid", "laplacian"]
@@ -151,6 +151,29 @@ def test_nu_at_its_ends():
     assert len(machine.support_) == 60
     with pytest.raises(ValueError, match=r"nu=0.01 is too small.*larger nu"):
         NuSVC(nu=0.01, kernel="linear").fit(X, Y)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e-6])
+def test_a_nu_that_is_tiny_for_the_data_but_not_too_small(weight):
+    """The coefficients sum to nu sum(w) / 2, so that the unit of tol shrinks with them."""
+    rows = np.vstack([X[Y == 0][:20] - 3, X[Y == 1][:20] + 3])
+    labels = np.repeat([0, 1], 20)
+    weights = np.full(40, weight)
+    tiny = quietly(lambda: NuSVC(kernel="linear", nu=1e-4).fit(rows, labels, weights))
+    hard = SVC(kernel="linear", C=np.inf, gap_tol=1e-6).fit(rows, labels)
+    assert_allclose(tiny.margin_, hard.margin_, rtol=1e-2)
+    assert_array_equal(tiny.predict(rows), labels)
+
+
+def test_a_fit_that_met_tol_and_proves_little_says_so():
+    random = np.random.default_rng(0)
+    rows, noise = random.normal(size=(300, 4)), random.normal(size=300)
+    with pytest.warns(ConvergenceWarning, match="met tol, but its duality gap .* gap_tol"):
+        loose = SVR(C=1e12).fit(rows, rows[:, 0] + 0.1 * noise)
+    assert loose.status_.startswith("converged")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SVDD().fit(X[:1])  # an objective of zero is none
 
 
 def test_nu_too_large_for_a_class():

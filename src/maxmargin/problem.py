@@ -95,6 +95,18 @@ class Problem:
         no_box = np.isinf(self.lower).all() and np.isinf(self.upper).all()
         return bool(no_box and (self.ridge > 0).all())
 
+    @property
+    def unit(self) -> float:
+        """What ``tol`` is a multiple of: 1, or less where G has no scale but that of small sums.
+
+        Without a linear term (the nu machines, one class) c and G are proportional to the sums: a
+        ``tol`` that is fine for sums of 1 says nothing when they are 10^-6.
+        """
+        sums = np.abs(self.target[self.target != 0])
+        if len(sums) == 0 or self.linear.any():
+            return 1.0
+        return min(1.0, float(sums.min()))
+
     def groups(self) -> list[Indices]:
         """The variables of each group."""
         order = np.argsort(self.group, kind="stable")

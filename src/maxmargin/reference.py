@@ -341,7 +341,7 @@ def solve(
     The arguments of the engine that concern memory, threads and progress have no meaning here.
     """
     K = _gram(items)
-    asked = Accuracy(tol, gap_tol)
+    asked = Accuracy(tol * problem.unit, gap_tol)
     if not problem.is_linear_system:
         chosen = strategies.choose(strategy, problem)
         c = feasible_start(problem) if start is None else project(problem, start)

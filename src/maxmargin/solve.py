@@ -49,7 +49,7 @@ def solve(
     strategy : str or Strategy, default="auto"
         The working set: see ``maxmargin.strategies``.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions that is left.
+        Largest violation of the optimality conditions that is left, in the problem's ``unit``.
     gap_tol : float, optional
         Alone decides when given: duality gap <= gap_tol * max(|primal|, |dual|).
     max_iter : int, default=-1
@@ -112,7 +112,7 @@ def solve(
             problem, items, chosen, begin, scores, megabytes, shrinking, n_threads, random_state
         )
     limit = max_iter if max_iter >= 0 else iteration_limit(problem.n_items, [problem.update_pass])
-    run = Run(problem, items, engine, Accuracy(tol, gap_tol), limit, n_threads, monitor)
+    run = Run(problem, items, engine, Accuracy(tol * problem.unit, gap_tol), limit, n_threads, monitor)
     return run.to_the_end(polish)
 
 
