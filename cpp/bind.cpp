@@ -2,7 +2,6 @@
 // arrays, and lets go of the interpreter's lock while the core computes.
 #include "bind.hpp"
 
-#include <chrono>
 #include <cmath>
 #include <functional>
 
@@ -14,23 +13,6 @@ using namespace nb::literals;
 
 namespace maxmargin {
 namespace {
-
-// The number of threads that an n_jobs stands for; Python knows the rules (threads.py).
-int threads(const nb::object& n_jobs) {
-    return nb::cast<int>(
-        nb::module_::import_("maxmargin.threads").attr("effective_threads")(n_jobs));
-}
-
-// Lets Python handle its signals (Ctrl-C) some ten times a second.
-std::function<void()> interruptible() {
-    using clock = std::chrono::steady_clock;
-    return [last = clock::now()]() mutable {
-        if (clock::now() - last < std::chrono::milliseconds(100)) return;
-        const nb::gil_scoped_acquire lock;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        last = clock::now();
-    };
-}
 
 // ---- Items written in Python -----------------------------------------------------------------
 
@@ -142,37 +124,17 @@ std::shared_ptr<Items> make_dense(const Kernel& kernel, const Borrowed<T, 2>& x)
     return dense_items(kernel, view(x), owner);
 }
 
-// What would send native code astray: rows that do not follow each other, columns out of range.
-template <class T, class I>
-void check_csr(const Csr<T, I>& x, index nonzeros) {
-    bool valid = x.starts[0] == 0 && x.starts[x.rows] == nonzeros;
-    for (index i = 0; valid && i < x.rows; ++i)
-        valid = x.starts[i] <= x.starts[i + 1] && x.starts[i + 1] <= nonzeros;
-    for (index i = 0; valid && i < x.rows; ++i) {
-        index last = -1;
-        for (index k = x.starts[i]; valid && k < x.starts[i + 1]; last = x.indices[k++])
-            valid = x.indices[k] > last && x.indices[k] < x.columns;
-    }
-    if (!valid)
-        throw std::invalid_argument(
-            "X: not a CSR matrix with sorted, unique column indices (see sum_duplicates)");
-}
-
 template <class T, class I>
 std::shared_ptr<Items> make_csr(const Kernel& kernel, const Borrowed<T, 1>& values,
                                 const Borrowed<I, 1>& indices, const Borrowed<I, 1>& starts,
                                 index n_features) {
-    if (starts.size() == 0 || values.size() != indices.size() || n_features < 0)
-        throw std::invalid_argument("X: the arrays of the CSR matrix do not fit together");
+    const Csr<T, I> x = checked_csr<T, I>(values, indices, starts, n_features);
     struct Arrays {
         Borrowed<T, 1> values;
         Borrowed<I, 1> indices, starts;
     };
     const std::shared_ptr<const void> owner = keep(Arrays{values, indices, starts});
-    const Csr<T, I> x{values.data(), indices.data(), starts.data(),
-                      static_cast<index>(starts.size()) - 1, n_features};
     const nb::gil_scoped_release unlocked;
-    check_csr(x, static_cast<index>(values.size()));
     return csr_items(kernel, x, owner);
 }
 
@@ -312,4 +274,5 @@ NB_MODULE(_core, m) {
         "The most threads that any computation may use (set through threadpoolctl).");
     maxmargin::bind_items(m);
     maxmargin::bind_solver(m);
+    maxmargin::bind_linear(m);
 }

@@ -1,5 +1,5 @@
 // What the files of the Python module share: arrays that are borrowed, made and checked. Only
-// bind.hpp, bind.cpp and bind_solver.cpp know Python.
+// files named bind* know Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,6 +9,8 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -76,7 +78,50 @@ inline std::vector<index> checked(const std::optional<Indices>& given, index n, 
     return indices;
 }
 
+// The number of threads that an n_jobs stands for; Python knows the rules (threads.py).
+inline int threads(const nb::object& n_jobs) {
+    return nb::cast<int>(
+        nb::module_::import_("maxmargin.threads").attr("effective_threads")(n_jobs));
+}
+
+// Lets Python handle its signals (Ctrl-C) some ten times a second.
+inline std::function<void()> interruptible() {
+    using clock = std::chrono::steady_clock;
+    return [last = clock::now()]() mutable {
+        if (clock::now() - last < std::chrono::milliseconds(100)) return;
+        const nb::gil_scoped_acquire lock;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        last = clock::now();
+    };
+}
+
+// What would send native code astray: rows that do not follow each other, columns out of range.
+template <class T, class I>
+Csr<T, I> checked_csr(const Borrowed<T, 1>& values, const Borrowed<I, 1>& indices,
+                      const Borrowed<I, 1>& starts, index n_features) {
+    if (starts.size() == 0 || values.size() != indices.size() || n_features < 0)
+        throw std::invalid_argument("X: the arrays of the CSR matrix do not fit together");
+    const Csr<T, I> x{values.data(), indices.data(), starts.data(),
+                      static_cast<index>(starts.size()) - 1, n_features};
+    const auto nonzeros = static_cast<index>(values.size());
+    const nb::gil_scoped_release unlocked;
+    bool valid = x.starts[0] == 0 && x.starts[x.rows] == nonzeros;
+    for (index i = 0; valid && i < x.rows; ++i)
+        valid = x.starts[i] <= x.starts[i + 1] && x.starts[i + 1] <= nonzeros;
+    for (index i = 0; valid && i < x.rows; ++i) {
+        index last = -1;
+        for (index k = x.starts[i]; valid && k < x.starts[i + 1]; last = x.indices[k++])
+            valid = x.indices[k] > last && x.indices[k] < x.columns;
+    }
+    if (!valid)
+        throw std::invalid_argument(
+            "X: not a CSR matrix with sorted, unique column indices (see sum_duplicates)");
+    return x;
+}
+
 // bind_solver.cpp
 void bind_solver(nb::module_& m);
+// bind_linear.cpp
+void bind_linear(nb::module_& m);
 
 }  // namespace maxmargin

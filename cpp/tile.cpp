@@ -1,4 +1,4 @@
-// Which instruction set computes the tiles: the best that the processor has.
+// Which instruction set computes the tiles and the dot products: the best that the processor has.
 #include "tile.hpp"
 
 #include <cstdlib>
@@ -6,21 +6,27 @@
 #include <string>
 #include <string_view>
 
+#include "dots.hpp"
+
 namespace maxmargin {
 
 extern const TileTable tiles_generic;
+extern const DotTable dots_generic;
 #ifdef MAXMARGIN_HAVE_AVX2
 extern const TileTable tiles_avx2;
+extern const DotTable dots_avx2;
 #endif
 #ifdef MAXMARGIN_HAVE_AVX512
 extern const TileTable tiles_avx512;
+extern const DotTable dots_avx512;
 #endif
 
 namespace {
 
 struct Level {
     const char* name;
-    const TileTable* table;
+    const TileTable* tiles;
+    const DotTable* dots;
     bool available;
 };
 
@@ -28,15 +34,16 @@ Level choose() {
     // The best first; the flags of the compiler for each stand in CMakeLists.txt.
     const Level levels[] = {
 #ifdef MAXMARGIN_HAVE_AVX512
-        {"avx512", &tiles_avx512,
+        {"avx512", &tiles_avx512, &dots_avx512,
          __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("fma")},
 #endif
 #ifdef MAXMARGIN_HAVE_AVX2
-        {"avx2", &tiles_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
+        {"avx2", &tiles_avx2, &dots_avx2,
+         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
 #endif
-        {"generic", &tiles_generic, true},
+        {"generic", &tiles_generic, &dots_generic, true},
     };
     const char* value = std::getenv("MAXMARGIN_ISA");
     const std::string_view wanted = value == nullptr ? "" : value;
@@ -58,7 +65,8 @@ const Level& chosen() {
 
 }  // namespace
 
-const TileTable& tiles() { return *chosen().table; }
+const TileTable& tiles() { return *chosen().tiles; }
+const DotTable& row_functions() { return *chosen().dots; }
 const char* instruction_set() { return chosen().name; }
 
 }  // namespace maxmargin

@@ -10,44 +10,20 @@
 // registers; a sparse one does one per nonzero of the right side and vector of rows. Then comes
 // the kernel's function, about 20 operations for an exponential.
 #include "tile.hpp"
-
-#define MAXMARGIN_INLINE inline __attribute__((always_inline))
+#include "vec.hpp"
 
 namespace maxmargin {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int lanes = 8, register_rows = 8;
-#elif defined(__AVX2__)
-constexpr int lanes = 4, register_rows = 4;
+constexpr int register_rows = 8;
 #else
-constexpr int lanes = 2, register_rows = 4;
+constexpr int register_rows = 4;
 #endif
 constexpr int register_columns = 2;  // vectors
 
-using Vec = double __attribute__((vector_size(8 * lanes)));
 using Mask = std::int64_t __attribute__((vector_size(8 * lanes)));  // what comparisons give
 using Bits = std::uint64_t __attribute__((vector_size(8 * lanes)));
-using Floats = float __attribute__((vector_size(4 * lanes)));
-
-MAXMARGIN_INLINE Vec load(const double* p) {
-    Vec v;
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
-
-MAXMARGIN_INLINE Vec load(const float* p) {
-    Floats v;
-    __builtin_memcpy(&v, p, sizeof v);
-    return __builtin_convertvector(v, Vec);
-}
-
-MAXMARGIN_INLINE void store(double* p, Vec v) { __builtin_memcpy(p, &v, sizeof v); }
-
-MAXMARGIN_INLINE void store(float* p, Vec v) {
-    const Floats narrow = __builtin_convertvector(v, Floats);
-    __builtin_memcpy(p, &narrow, sizeof narrow);
-}
 
 // The compiler takes a scalar loop apart into products and sums before it looks for what to fuse.
 MAXMARGIN_INLINE double add_square(double sum, double x) {

@@ -112,7 +112,9 @@ def solve(
             problem, items, chosen, begin, scores, megabytes, shrinking, n_threads, random_state
         )
     limit = max_iter if max_iter >= 0 else iteration_limit(problem.n_items, [problem.update_pass])
-    run = Run(problem, items, engine, Accuracy(tol * problem.unit, gap_tol), limit, n_threads, monitor)
+    run = Run(
+        problem, items, engine, Accuracy(tol * problem.unit, gap_tol), limit, n_threads, monitor
+    )
     return run.to_the_end(polish)
 
 

@@ -1,0 +1,247 @@
+"""Newton's method in the primal, for smooth losses and, by smoothing, for losses with kinks.
+
+    minimise  f(w) = |w|^2 / 2 + sum_i price_i loss(y_i, x_i.w)
+
+The gradient is w - X'c with c_i = -price_i loss'(y_i, z_i), and the Hessian I + X' diag(h) X with
+h_i = price_i loss''(y_i, z_i).  A step solves H d = -gradient, directly where the features are few
+and by conjugate gradients otherwise (Keerthi and DeCoste 2005; Lin, Weng and Keerthi 2008), and goes
+to the minimum along d, which costs O(n) a look since z is linear in the step.  The slopes c are the
+dual point of the certificate.
+
+A loss with kinks is replaced by its smooth stand-in of some width, whose minimum is a start for the
+next, smaller width.  Rows outside the rounded kinks have h = 0, so that the Hessian is cheaper the
+smaller the width, and since no more rows lie in a kink at the optimum than there are features, the
+gap falls in proportion to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from maxmargin import _core
+from maxmargin.inverse import one_blas_thread
+from maxmargin.linear.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    HuberisedHinge,
+    HuberisedInsensitive,
+    Logistic,
+    Loss,
+    Softmax,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from maxmargin.linear.penalties import L2
+from maxmargin.linear.problem import LinearProblem
+from maxmargin.linear.solver import Progress, Solver
+from maxmargin.problem import Floats
+
+NATIVE = {
+    Hinge: "hinge",
+    HuberisedHinge: "hinge",
+    SquaredHinge: "squared_hinge",
+    Logistic: "logistic",
+    Squared: "squared",
+    EpsilonInsensitive: "insensitive",
+    HuberisedInsensitive: "insensitive",
+    SquaredEpsilonInsensitive: "squared_insensitive",
+}
+"""Losses of one score, and what native code calls them."""
+
+
+def native(loss: Loss) -> Any:
+    """A loss as native code sees it."""
+    width, epsilon = getattr(loss, "width", 0.0), getattr(loss, "epsilon", 0.0)
+    return _core.Loss(NATIVE[type(loss)], width, epsilon)
+
+
+class Newton(Solver):
+    """Newton's method, with the Hessian of few features or conjugate gradients for many.
+
+    Parameters
+    ----------
+    direct : int, default=1500
+        With up to this many columns the Hessian is formed and factored.
+    """
+
+    name = "newton"
+
+    def __init__(self, direct: int = 1500):
+        self.direct = direct
+
+    def refusal(self, problem: LinearProblem) -> str | None:
+        if not isinstance(problem.penalty, L2):
+            return "newton needs the l2 penalty"
+        if type(problem.loss) not in NATIVE and not isinstance(problem.loss, Softmax):
+            return f"newton does not know the loss {problem.loss.name}"
+        return None
+
+    def solve(self, progress: Progress, start: Floats | None, seed: int) -> None:
+        problem = progress.problem
+        w = np.zeros(problem.shape) if start is None else np.array(start)
+        point = Point(problem, w)
+        width = 1.0 if np.isinf(problem.loss.smoothness) else 0.0
+        iterations = 0
+        while True:
+            loss = problem.loss.smoothed(width) if width else problem.loss
+            point.look(loss)
+            if progress.ends(point.w, point.z, point.c, iterations, point.v):
+                return
+            if width and point.smooth_gap(loss) < 0.2 * progress.dual_gap:
+                width /= 10
+                continue
+            if not point.step(loss, self.direct):
+                if width < 1e-12:
+                    return progress.stuck()
+                width /= 10
+            iterations += 1
+
+
+class Point:
+    """Weights, their scores, and what the loss says there."""
+
+    def __init__(self, problem: LinearProblem, w: Floats):
+        self.problem = problem
+        self.w = w
+        self.z = problem.design.scores(w)
+        # What the penalty counts: not the weight of a free constant.
+        self.counted = np.ones(len(w))
+        if problem.free:
+            self.counted[-1] = 0.0
+
+    def look(self, loss: Loss) -> None:
+        """Values, slopes and curvatures of a smooth loss, and v = X'c."""
+        problem = self.problem
+        self.native = native(loss)
+        if problem.free:
+            self._settle_constant()
+        self.losses, self.c, self.h = self.native.slopes(
+            problem.y, problem.price, self.z, problem.design.n_jobs
+        )
+        self.v = problem.design.combine(self.c)
+
+    def smooth_gap(self, loss: Loss) -> float:
+        """The duality gap of the smooth problem."""
+        w, v = self.problem.penalised(self.w), self.problem.penalised(self.v)
+        dual = -v @ v / 2 - self.problem.price @ loss.conjugate(
+            self.problem.y, -self.c / self.problem.price
+        )
+        return float(w @ w / 2 + self.losses - dual)
+
+    def step(self, loss: Loss, direct: int) -> bool:
+        """One Newton step; False when it leads nowhere."""
+        gradient = self.counted * self.w - self.v
+        d = self._direct(gradient) if len(self.w) <= direct else self._conjugate(gradient)
+        q = self.problem.design.scores(d)
+        t = self._minimum_along(d, q)
+        if not t > 0:
+            return False
+        w = self.w + t * d
+        if np.array_equal(w, self.w):
+            return False
+        self.w, self.z = w, self.z + t * q
+        return True
+
+    def _direct(self, gradient: Floats) -> Floats:
+        H = self.problem.design.gram(self.h)
+        diagonal = np.einsum("ii->i", H)
+        diagonal += self.counted
+        lift = 0.0
+        while True:
+            try:
+                with one_blas_thread():
+                    return cho_solve(cho_factor(H, check_finite=False), -gradient)
+            except LinAlgError:  # a free constant that no row in a kink pins down
+                lift = max(100 * lift, 1e-10 * float(diagonal.max()))
+                diagonal += lift
+
+    def _conjugate(self, gradient: Floats) -> Floats:
+        """H d = -gradient up to a tenth, or the root of the gradient's relative size."""
+        design, h = self.problem.design, self.h
+        some = np.flatnonzero(h)
+        scale = self.counted + 1e-10
+        d, r = np.zeros_like(gradient), -gradient
+        y = r / scale
+        p = y.copy()
+        rho = float(r @ y)
+        target = 0.01 * rho
+        for _ in range(200):
+            if rho <= target or len(some) == 0:
+                break
+            Hp = self.counted * p + design.combine(h * design.scores(p))
+            a = rho / float(p @ Hp)
+            d += a * p
+            r -= a * Hp
+            y = r / scale
+            rho, before = float(r @ y), rho
+            p = y + rho / before * p
+        return d if len(some) else -gradient / scale
+
+    def _minimum_along(self, d: Floats, q: Floats) -> float:
+        """The t at which f(w + t d) is smallest, by safeguarded Newton steps on its slope."""
+        problem = self.problem
+        w, p = problem.penalised(self.w), problem.penalised(d)
+        linear, square = float(w @ p), float(p @ p)
+
+        def slope(t: float) -> tuple[float, float]:
+            _, s, k = self.native.along(
+                problem.y, problem.price, self.z, q, t, problem.design.n_jobs
+            )
+            return s + linear + t * square, k + square
+
+        return root(slope, 1.0)
+
+    def _settle_constant(self) -> None:
+        """The free constant's best weight for the others as they are: then the c sum to zero."""
+        problem = self.problem
+        bias = problem.design.bias
+        q = np.full(len(self.z), bias)
+
+        def slope(t: float) -> tuple[float, float]:
+            _, s, k = self.native.along(
+                problem.y, problem.price, self.z, q, t, problem.design.n_jobs
+            )
+            return s, k
+
+        t = root(slope, 0.0, both_ways=True, exact=True)
+        if t != 0:
+            self.w = self.w.copy()
+            self.w[-1] += t
+            self.z = self.z + t * bias
+
+
+def root(slope: Any, guess: float, both_ways: bool = False, exact: bool = False) -> float:
+    """Where a convex function of t is smallest, by Newton steps on its slope kept in a bracket.
+
+    ``slope(t)`` gives first and second derivative.  The search is among t >= 0 unless it goes both
+    ways, and ends when the slope has fallen to a tenth of that at 0, or to rounding if exact.
+    """
+    low, high = (-np.inf, np.inf) if both_ways else (0.0, np.inf)
+    first, _ = slope(0.0)
+    if not both_ways and not first < 0:
+        return 0.0
+    good = abs(first) * (1e-14 if exact else 0.1)
+    t = guess
+    for _ in range(100):
+        g, h = slope(t)
+        if abs(g) <= good:
+            return t
+        low, high = (t, high) if g < 0 else (low, t)
+        if h > 0:
+            t = t - g / h
+        elif np.isfinite(low) and np.isfinite(high):
+            t = (low + high) / 2
+        else:
+            t = t - np.sign(g) * max(1.0, 2 * abs(t))
+        if not low < t < high:
+            if np.isinf(low) or np.isinf(high):
+                t = (low if np.isinf(high) else high) - np.sign(g) * max(1.0, abs(t))
+            else:
+                t = (low + high) / 2
+        if t in (low, high):
+            break
+    return t
