@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maxmargin.linear.classification import LinearClassifier, LinearSVC, LogisticRegression
+    from maxmargin.linear.regression import LinearRegressor, LinearSVR, Ridge
     from maxmargin.svm.classification import SVC, NuSVC
     from maxmargin.svm.least_squares import LSSVC, LSSVR
     from maxmargin.svm.novelty import SVDD, OneClassSVM
@@ -24,15 +26,27 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
     "RankSVM",
+    "Ridge",
     "__version__",
     "show_versions",
 ]
 
 _HOMES = {
+    "Ridge": "linear.regression",
+    "LogisticRegression": "linear.classification",
+    "LinearSVR": "linear.regression",
+    "LinearSVC": "linear.classification",
+    "LinearRegressor": "linear.regression",
+    "LinearClassifier": "linear.classification",
     "LSSVC": "svm.least_squares",
     "LSSVR": "svm.least_squares",
     "NuSVC": "svm.classification",
@@ -50,6 +64,7 @@ _MODULES = (
     "callbacks",
     "exceptions",
     "kernels",
+    "linear",
     "monitor",
     "multiclass",
     "problem",

@@ -108,6 +108,17 @@ class Solution:
         """The gap over max(|primal|, |dual|)."""
         return relative_gap(self.certificate)
 
+    @property
+    def proves_little(self) -> bool:
+        """Whether it met ``tol`` with a gap like its objective, and not because that is zero."""
+        rounding = 1e-12 * float(np.abs(self.coefficients) @ np.abs(self.gradient))
+        met_tol = self.outcome is Outcome.CONVERGED
+        return met_tol and self.relative_gap > LOOSE and self.gap > rounding
+
+
+LOOSE = 0.1
+"""A relative gap that a fit which met ``tol`` should not have."""
+
 
 def relative_gap(certificate: Certificate) -> float:
     """The gap over max(|primal|, |dual|), which is what ``gap_tol`` asks to be small."""

@@ -1,1 +1,53 @@
-"""Linear machines: a loss, a penalty, and solvers that say what they need of them."""
+"""Linear machines: a loss, a penalty, and solvers that say what they need of them.
+
+The problem stands in ``problem``, what rows and weights cost in ``losses`` and ``penalties``; each
+solver is a file of its own, and ``choose`` knows which suits which problem.
+"""
+
+from maxmargin.linear.coordinate import DualCoordinate
+from maxmargin.linear.interior_point import InteriorPoint
+from maxmargin.linear.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    HuberisedHinge,
+    HuberisedInsensitive,
+    Logistic,
+    Loss,
+    PerceptronLoss,
+    Softmax,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from maxmargin.linear.newton import Newton
+from maxmargin.linear.penalties import L1, L2, ElasticNet, Group, Penalty
+from maxmargin.linear.problem import Design, LinearCertificate, LinearProblem
+from maxmargin.linear.solver import LinearSolution, Progress, Solver
+
+__all__ = [
+    "L1",
+    "L2",
+    "Design",
+    "DualCoordinate",
+    "ElasticNet",
+    "EpsilonInsensitive",
+    "Group",
+    "Hinge",
+    "HuberisedHinge",
+    "HuberisedInsensitive",
+    "InteriorPoint",
+    "LinearCertificate",
+    "LinearProblem",
+    "LinearSolution",
+    "Logistic",
+    "Loss",
+    "Newton",
+    "Penalty",
+    "PerceptronLoss",
+    "Progress",
+    "Softmax",
+    "Solver",
+    "Squared",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+]

@@ -60,7 +60,8 @@ class InteriorPoint(Solver):
         iterations = 0
         while not progress.ends(path.w, path.z, path.c, iterations, path.v):
             if not path.step():
-                return progress.stuck()
+                progress.stuck()
+                return
             iterations += 1
 
 

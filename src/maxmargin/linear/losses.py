@@ -61,7 +61,7 @@ class Loss(BaseEstimator):
         raise NotImplementedError
 
     def conjugate(self, y: Any, v: Floats) -> Floats:
-        """sup over z of v z - loss(y, z); infinite outside the domain."""
+        """Sup over z of v z - loss(y, z); infinite outside the domain."""
         raise NotImplementedError
 
     def domain(self, y: Any) -> tuple[Floats, Floats]:
@@ -97,11 +97,11 @@ class MarginLoss(Loss):
         raise NotImplementedError
 
     def slope(self, m: Floats) -> Floats:
-        """phi'."""
+        """Phi'."""
         raise NotImplementedError
 
     def bend(self, m: Floats) -> Floats:
-        """phi''."""
+        """Phi''."""
         raise NotImplementedError
 
     def phi_conjugate(self, v: Floats) -> Floats:
@@ -262,11 +262,11 @@ class ResidualLoss(Loss):
         raise NotImplementedError
 
     def slope(self, r: Floats) -> Floats:
-        """psi'."""
+        """Psi'."""
         raise NotImplementedError
 
     def bend(self, r: Floats) -> Floats:
-        """psi''."""
+        """Psi''."""
         raise NotImplementedError
 
     def psi_conjugate(self, v: Floats) -> Floats:
@@ -474,7 +474,7 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def named(loss: Any, **parameters: Any) -> Loss:
-    """The loss that a name or an object stands for; a name takes what it needs of the parameters."""
+    """The loss that a name or an object stands for; a name takes the parameters that it needs."""
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str) and loss in LOSSES:

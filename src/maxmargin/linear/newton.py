@@ -4,9 +4,9 @@
 
 The gradient is w - X'c with c_i = -price_i loss'(y_i, z_i), and the Hessian I + X' diag(h) X with
 h_i = price_i loss''(y_i, z_i).  A step solves H d = -gradient, directly where the features are few
-and by conjugate gradients otherwise (Keerthi and DeCoste 2005; Lin, Weng and Keerthi 2008), and goes
-to the minimum along d, which costs O(n) a look since z is linear in the step.  The slopes c are the
-dual point of the certificate.
+and by conjugate gradients otherwise (Keerthi and DeCoste 2005; Lin, Weng and Keerthi 2008), and
+goes to the minimum along d, which costs O(n) a look since z is linear in the step.  The slopes c
+are the dual point of the certificate.
 
 A loss with kinks is replaced by its smooth stand-in of some width, whose minimum is a start for the
 next, smaller width.  Rows outside the rounded kinks have h = 0, so that the Hessian is cheaper the
@@ -90,13 +90,14 @@ class Newton(Solver):
             loss = problem.loss.smoothed(width) if width else problem.loss
             point.look(loss)
             if progress.ends(point.w, point.z, point.c, iterations, point.v):
-                return
+                return None
             if width and point.smooth_gap(loss) < 0.2 * progress.dual_gap:
                 width /= 10
                 continue
             if not point.step(loss, self.direct):
                 if width < 1e-12:
-                    return progress.stuck()
+                    progress.stuck()
+                    return
                 width /= 10
             iterations += 1
 

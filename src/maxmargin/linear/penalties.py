@@ -40,11 +40,11 @@ class Penalty(BaseEstimator):
         raise NotImplementedError
 
     def conjugate(self, v: Floats) -> float:
-        """sup over w of v.w - value(w), for v within reach (see ``reach``)."""
+        """Sup over w of v.w - value(w), for v within reach (see ``reach``)."""
         raise NotImplementedError
 
     def prox(self, w: Floats, step: float) -> Floats:
-        """argmin over u of value(u) + |u - w|^2 / (2 step)."""
+        """Argmin over u of value(u) + |u - w|^2 / (2 step)."""
         raise NotImplementedError
 
     def reach(self, v: Floats) -> float:

@@ -4,9 +4,9 @@
     maximise over c         D(c) = -penalty*(X'c) - sum_i price_i loss*(y_i, -c_i / price_i)
                             where sum_i c_i = 0, if b is free
 
-with loss* and penalty* the conjugates (Fenchel and Rockafellar).  P(w, b) >= D(c) for any w, b and c,
-so that their difference, the duality gap, bounds how far both are from the optimum: whatever the
-solver, the loss and the penalty.  At the optimum
+with loss* and penalty* the conjugates (Fenchel and Rockafellar).  P(w, b) >= D(c) for any w, b
+and c, so that their difference, the duality gap, bounds how far both are from the optimum:
+whatever the solver, the loss and the penalty.  At the optimum
 
     c_i = -price_i loss'(y_i, x_i.w + b)        and, for the L2 penalty, w = X'c
 

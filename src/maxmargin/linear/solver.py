@@ -69,6 +69,11 @@ class LinearSolution:
         return self.outcome.finished
 
     @property
+    def proves_little(self) -> bool:
+        """Never more loosely than was asked."""
+        return False
+
+    @property
     def status(self) -> str:
         """A sentence that says how the solver ended and what it proves."""
         value = max(abs(self.primal), abs(self.certificate.dual))

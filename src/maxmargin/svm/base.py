@@ -24,7 +24,6 @@ For the author of a machine
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -37,7 +36,6 @@ from sklearn.utils import check_random_state, column_or_1d, get_tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-import maxmargin
 from maxmargin._compat import (
     CallbackSupportMixin,
     Interval,
@@ -47,10 +45,11 @@ from maxmargin._compat import (
     num_samples,
     safe_indexing,
 )
-from maxmargin.exceptions import NOT_FINITE, InconsistentVersionWarning
+from maxmargin.exceptions import NOT_FINITE
 from maxmargin.kernels import FromFunction, Linear
 from maxmargin.monitor import session
 from maxmargin.multiclass import Products
+from maxmargin.pickles import Versioned
 from maxmargin.problem import Floats, Indices
 from maxmargin.solution import Solution
 from maxmargin.strategies import STRATEGIES, Strategy
@@ -88,7 +87,7 @@ BLOCK = 2048
 """Rows that are predicted together."""
 
 
-class KernelMachine(CallbackSupportMixin, BaseEstimator):
+class KernelMachine(Versioned, CallbackSupportMixin, BaseEstimator):
     """A model f(x) = sum_i c_i k(x_i, x) + intercept, trained by quadratic problems.
 
     The parameters that every machine has; its subclasses describe them.
@@ -371,26 +370,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if not isinstance(self.kernel, str) or self.kernel in inputs.KERNELS:
             tags.input_tags = inputs.as_kernel(self.kernel).tags
         return tags
-
-    # -------------------------------------------------------------- pickles
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        return {**state, "_maxmargin_version": maxmargin.__version__}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        version = state.pop("_maxmargin_version", "an unknown version")
-        if version != maxmargin.__version__:
-            warnings.warn(
-                InconsistentVersionWarning(
-                    estimator_name=type(self).__name__,
-                    current_version=maxmargin.__version__,
-                    original_version=version,
-                ),
-                stacklevel=2,
-            )
-        super().__setstate__(state)
 
 
 # ------------------------------------------------------------------ helpers

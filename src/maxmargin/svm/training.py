@@ -241,7 +241,7 @@ def warn_of_early_end(estimator: Any, solutions: Sequence[Solution], reason: Sto
             ConvergenceWarning,
             stacklevel=5,
         )
-    loose = [s.relative_gap for s in solutions if _is_loose(s)]
+    loose = [s.relative_gap for s in solutions if s.proves_little]
     if loose:
         warnings.warn(
             f"The fit met tol, but its duality gap may still be {max(loose):.1g} of the objective: "
@@ -283,16 +283,6 @@ def warn_of_early_end(estimator: Any, solutions: Sequence[Solution], reason: Sto
         advice = f"Solver {worst.value}. {so_far} {go_on}."
     warnings.warn(advice, ConvergenceWarning, stacklevel=5)
 
-
-def _is_loose(solution: Solution) -> bool:
-    """Whether a solution that met `tol` proves little, and not because its objective is zero."""
-    rounding = 1e-12 * float(np.abs(solution.coefficients) @ np.abs(solution.gradient))
-    met_tol = solution.outcome is Outcome.CONVERGED
-    return met_tol and solution.relative_gap > LOOSE and solution.gap > rounding
-
-
-LOOSE = 0.1
-"""A relative gap that a fit which met `tol` should not have."""
 
 NEAR = 1e-6
 """A relative gap at which nobody minds that rounding ended the fit before `tol`."""

@@ -1,0 +1,78 @@
+"""Which solver: by name, or the one that suits a problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin.linear.coordinate import DualCoordinate
+from maxmargin.linear.interior_point import InteriorPoint
+from maxmargin.linear.losses import PerceptronLoss, Squared
+from maxmargin.linear.newton import Newton
+from maxmargin.linear.penalties import L2
+from maxmargin.linear.problem import LinearProblem
+from maxmargin.linear.solver import Solver
+
+SOLVERS: dict[str, type[Solver]] = {
+    cls.name: cls for cls in (DualCoordinate, Newton, InteriorPoint)
+}
+"""What ``solver=`` calls them."""
+
+TINY = 200_000
+"""Stored numbers below which coordinate descent has ended before another method has begun."""
+
+THIN = 80
+"""Stored numbers of a row up to which second-order methods win: their matrix costs half the square
+of that for each row, where a sweep of coordinate descent costs twice it."""
+
+
+def choose(solver: Any, problem: LinearProblem) -> Solver:
+    """The solver to use for a problem; ``"auto"`` takes the one that suits it."""
+    if isinstance(problem.loss, PerceptronLoss):
+        raise ValueError(
+            "loss='perceptron' has the solution w = 0 under any penalty: use "
+            "maxmargin.Perceptron, or loss='hinge'."
+        )
+    if isinstance(solver, str) and solver == "auto":
+        chosen = automatic(problem)
+    elif isinstance(solver, Solver):
+        chosen = solver
+    elif isinstance(solver, str) and solver in SOLVERS:
+        chosen = SOLVERS[solver]()
+    else:
+        raise ValueError(
+            f"solver must be 'auto', one of {sorted(SOLVERS)} or an object of maxmargin.linear; "
+            f"got {solver!r}."
+        )
+    if (reason := chosen.refusal(problem)) is not None:
+        others = [name for name, cls in SOLVERS.items() if cls().refusal(problem) is None]
+        what = f"{problem.penalty.name} with the {problem.loss.name} loss"
+        instead = f"for {what} use solver={others[0]!r}" if others else f"no solver has {what}"
+        if len(others) > 1:
+            instead += f" or {', '.join(map(repr, others[1:]))}"
+        raise ValueError(f"solver={chosen.name!r} cannot solve this problem: {reason}; {instead}.")
+    return chosen
+
+
+def automatic(problem: LinearProblem) -> Solver:
+    """The fastest solver, by the size of the data alone."""
+    design = problem.design
+    thin = design.stored <= THIN * design.n_rows and design.n_columns <= 1000
+    if isinstance(problem.penalty, L2):
+        if problem.n_scores > 1:
+            return Newton()
+        if isinstance(problem.loss, Squared):
+            return Newton()
+        coordinate = DualCoordinate()
+        if design.stored <= TINY and coordinate.refusal(problem) is None:
+            return coordinate
+        if np.isinf(problem.loss.smoothness):
+            return InteriorPoint() if thin else coordinate
+        if thin or coordinate.refusal(problem) is not None:
+            return Newton()
+        return coordinate
+    for cls in SOLVERS.values():
+        if cls().refusal(problem) is None:
+            return cls()
+    return Newton()
