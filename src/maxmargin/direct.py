@@ -78,11 +78,11 @@ def solve_least_squares(
     watch = _Watch(monitors, asked)
     limit = MAX_STEPS if max_iter < 0 else max_iter
 
-    system = System(problems, items, n_threads, lambda: False)
+    system = System(problems, items, n_threads, lambda: None)
     patient = not is_affordable(system.matrix, memory)
 
-    def check() -> bool:
-        return watch.check(state, patient)
+    def check() -> None:
+        watch.check(state, patient)
 
     state = system.zero()
     outcome = Outcome.CONVERGED
@@ -260,19 +260,17 @@ class _Watch:
         self.monitors = monitors or ()
         self.asked = asked
 
-    def check(self, state: State, patient: bool) -> bool:
+    def check(self, state: State, patient: bool) -> None:
         """Report; raise _Stop when that is what a monitor wants.
 
-        Who is ``patient`` lets the time limit wait for a first step, but answers that time is up:
-        fits with little time, each going on from the last one, would else get nowhere.
+        Who is ``patient`` lets the time limit wait for a first step: fits with little time, each
+        going on from the last one, would get nowhere else.
         """
         for j, monitor in enumerate(self.monitors):
             if monitor.poll(_View(state, j, Outcome.CALLBACK, self.asked)):
                 outcome = Outcome[monitor.reason.name]
                 if not (patient and outcome is Outcome.TIME_LIMIT and state.steps == 0):
                     raise _Stop(outcome)
-                return True
-        return False
 
     def interrupted(self, error: KeyboardInterrupt) -> Outcome:
         if not self.monitors:

@@ -34,8 +34,7 @@ PIECE = 2 * 10**7
 
 EPSILON = float(np.finfo(np.float64).eps)
 
-Check = Callable[[], bool]
-"""Raises to stop; True asks to leave out what is only there to be faster."""
+Check = Callable[[], None]
 
 
 class Matrix:

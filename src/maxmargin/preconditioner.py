@@ -50,11 +50,11 @@ EPSILON = float(np.finfo(np.float64).eps)
 def affordable_rank(n: int, memory: float) -> int:
     """How many columns V may have.
 
-    V and two matrices of its width have to fit the memory, and n^2 / 8 columns cost less to make
-    than a few products with K.
+    V and two matrices of its width, r, have to fit the memory: 8 r (n + 2 r) bytes.  And n / 4
+    columns cost no more to make than a few products with K.
     """
-    most = min(n // 8, LARGEST_RANK)
-    return min(most, int(memory / (8.0 * (n + 2 * most))))
+    fits = (float(np.sqrt(n**2 + memory)) - n) / 4
+    return int(min(n // 4, LARGEST_RANK, fits))
 
 
 class Preconditioner:
@@ -106,7 +106,8 @@ class Preconditioner:
             if not (np.isfinite(left).all() and left.min() >= -rounding):
                 break
             weight = np.where(left > rounding, left, 0.0) / A.ridge[:, 0]
-            if weight.sum() < NOTHING or A.check():
+            A.check()
+            if weight.sum() < NOTHING:
                 break
             drawn = random.choice(len(A), size=min(DRAWN, rank - m), p=weight / weight.sum())
             pivots, L_pivots = _thinned(A, L[:, :m], np.unique(drawn), random)
@@ -146,7 +147,7 @@ class Preconditioner:
 
 
 NOTHING = 0.1
-"""The sum of E_ii / ridge_i that is not worth another pivot: M^-1 A is the identity but for this."""
+"""The sum of E_ii / ridge_i that is not worth another pivot: M^-1 A is nearly the identity."""
 
 
 def _thinned(
