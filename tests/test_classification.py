@@ -17,6 +17,7 @@ from maxmargin import solve as engine
 from maxmargin.kernels import RBF, Linear
 from maxmargin.problem import crammer_singer
 from maxmargin.reference import solve
+from maxmargin.strategies import SecondOrder
 
 X = np.array([[-2, -1], [-1, -1], [-1, -2], [1, 1], [1, 2], [2, 1]])
 Y = np.array([1, 1, 1, 2, 2, 2])
@@ -397,7 +398,7 @@ def test_folds_share_the_default_limit(monkeypatch):
 
     def limited_solve(problem, *args, max_iter, **options):
         limits.append(max_iter)
-        sizes.append(problem.update_pass)
+        sizes.append(SecondOrder().step_cost(problem, len(problem)))
         return engine.solve(problem, *args, max_iter=max_iter, **options)
 
     monkeypatch.setattr("maxmargin.svm.training.solve", limited_solve)

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from threadpoolctl import threadpool_info
 
-from maxmargin import LSSVC, LSSVR, inverse, reference
+from maxmargin import LSSVC, LSSVR, inverse, preconditioner, reference
 from maxmargin.direct import solve_least_squares
 from maxmargin.kernels import RBF
 from maxmargin.monitor import Monitor
@@ -38,7 +38,7 @@ def exact(K, y, ridge, intercept):
     return answer[:n], answer[n]
 
 
-ROUTES = {"cholesky": np.inf, "conjugate gradients": 0.0}
+ROUTES = {"cholesky": np.inf, "conjugate gradients": 0.0, "preconditioned": 3.0 * N**2}
 
 
 @pytest.mark.parametrize("memory", ROUTES.values(), ids=ROUTES)
@@ -79,6 +79,8 @@ def test_dependent_and_zero_outputs(data, memory):
 @pytest.mark.parametrize("memory", ROUTES.values(), ids=ROUTES)
 def test_threads_and_pieces_do_not_change_a_bit(data, memory, monkeypatch):
     monkeypatch.setattr(inverse, "TILE", 16)
+    monkeypatch.setattr(preconditioner, "ROWS", 16)
+    monkeypatch.setattr(preconditioner, "DRAWN", 8)
     K, Y, _ = data
     problems = [least_squares(y) for y in Y.T]
     one = solve_least_squares(problems, K, n_threads=1, memory=memory)
@@ -128,6 +130,114 @@ def test_the_iteration_limit(data):
     best = reference.solve(least_squares(Y[:, 0], C=1e4), K)
     assert s.gap >= s.objective - best.objective > 0
     assert "verified in float64" in s.status
+
+
+def of_rows(n, C, weights=None, seed=0):
+    """Two problems on n rows of a smooth kernel, whose matrix has many small eigenvalues."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(n, 4)), rng.normal(size=(n, 2))
+    return RBF(gamma=0.1).fit(X).prepare(X), [least_squares(y, C, weights) for y in Y.T]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [1e2, 1e4])
+def test_a_preconditioner_saves_most_steps(C, weighted):
+    n = 500
+    weights = 10 ** np.random.default_rng(1).uniform(-2, 2, n) if weighted else None
+    items, problems = of_rows(n, C, weights)
+    direct, plain, spared = (
+        solve_least_squares(problems, items, tol=1e-6, memory=memory)
+        for memory in (np.inf, 0.0, 6.0 * n**2)
+    )
+    for a, b, c in zip(direct, plain, spared, strict=True):
+        assert a.converged and b.converged and c.converged
+        largest = np.abs(a.coefficients).max()
+        np.testing.assert_allclose(c.coefficients, a.coefficients, atol=1e-5 * largest)
+        assert c.objective == pytest.approx(a.objective, rel=1e-7)
+        assert 4 * c.iterations < b.iterations
+
+
+@pytest.mark.parametrize("rank", [0, 1, 40])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_preconditioner_is_the_split_inverse_of_a_matrix_like_A(rank, n_threads, monkeypatch):
+    monkeypatch.setattr(preconditioner, "ROWS", 64)
+    n = 200
+    items, problems = of_rows(n, 10.0, np.linspace(0.5, 2, n))
+    seen = []
+    A = inverse.Matrix(items, problems[0].ridge, n_threads, lambda: seen.append(1))
+    P = preconditioner.Preconditioner(A, rank)
+    assert P.rank == rank
+    assert seen
+    forth, back = P.apply(np.eye(n)), P.apply_transposed(np.eye(n))
+    np.testing.assert_allclose(forth, back.T, atol=1e-12)
+    M = np.linalg.inv(forth @ back)
+    whole = A.columns(0, n, 0)
+    np.testing.assert_allclose(np.diag(M), np.diag(whole), rtol=1e-8)
+    L = P.V / P.scale
+    np.testing.assert_allclose(M - np.diag(np.diag(M - L @ L.T)), L @ L.T, atol=1e-8)
+    assert np.linalg.eigvalsh(A.kernel(np.eye(n)) - L @ L.T)[0] > -1e-10
+    again = preconditioner.Preconditioner(A, rank)
+    np.testing.assert_array_equal(P.V, again.V)
+
+
+@pytest.mark.parametrize("memory", [0.0, 1e3, 1e5, 1e6, 1e8, 7.9e8])
+def test_a_preconditioner_keeps_to_the_memory(memory):
+    n = 10_000
+    rank = preconditioner.affordable_rank(n, memory)
+    assert 8 * rank * (n + 2 * rank) <= memory
+    assert (rank > 0) == (memory >= 1e5)
+
+
+def test_a_preconditioner_does_not_hide_that_a_kernel_is_indefinite(data):
+    K, Y, _ = data
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(N, N)))[0]
+    K = K + 20 * np.outer(Q[:, 0], Q[:, 0]) - 5 * np.outer(Q[:, 1], Q[:, 1])
+    assert np.diag(K).min() > 0
+    assert np.linalg.eigvalsh(K)[0] < -2
+    for memory in ROUTES.values():
+        (s,) = solve_least_squares([least_squares(Y[:, 0])], K, tol=1e-6, memory=memory)
+        assert s.outcome is Outcome.INDEFINITE and np.isinf(s.gap)
+
+
+def test_fits_with_no_time_add_up(data):
+    """Each takes a step, and goes on where the last one was."""
+    K, Y, _ = data
+    problem, memory = least_squares(Y[:, 0], C=100), ROUTES["preconditioned"]
+    best = reference.solve(problem, K).objective
+    start, objectives = np.zeros(N), [0.0]
+    for _ in range(20):
+        monitor = Monitor(time_limit=0)
+        (s,) = solve_least_squares(
+            [problem], K, memory=memory, starts=[start], monitors=[monitor.subproblem()], tol=1e-8
+        )
+        start = s.coefficients
+        objectives.append(s.objective)
+        if s.converged:
+            break
+        assert s.outcome is Outcome.TIME_LIMIT and s.iterations == 1
+    assert np.all(np.diff(objectives) < 0)
+    assert objectives[-1] - best < 0.05 * -best
+
+
+@pytest.mark.parametrize("memory", ROUTES.values(), ids=ROUTES)
+def test_who_stops_at_once_keeps_the_start(data, memory):
+    K, Y, _ = data
+    problem = least_squares(Y[:, 0], C=100)
+    start = solve_least_squares([problem], K, memory=0, max_iter=2)[0]
+    monitor = Monitor()
+    monitor.listeners.append(Told())
+    (s,) = solve_least_squares(
+        [problem],
+        K,
+        tol=1e-12,
+        memory=memory,
+        starts=[start.coefficients],
+        monitors=[monitor.subproblem()],
+    )
+    assert s.outcome is Outcome.CALLBACK
+    np.testing.assert_allclose(s.coefficients, start.coefficients, atol=1e-10)
+    assert s.gap == pytest.approx(start.gap)
 
 
 class Told:

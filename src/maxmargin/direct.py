@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.certificate import Certificate, certify
-from maxmargin.inverse import Check, Inverse, Matrix, inverse, one_blas_thread
+from maxmargin.inverse import Check, Inverse, Matrix, inverse, is_affordable, one_blas_thread
 from maxmargin.problem import Floats, Problem
 from maxmargin.solution import Accuracy, Outcome, Solution, solution
 
@@ -78,17 +78,20 @@ def solve_least_squares(
     watch = _Watch(monitors, asked)
     limit = MAX_STEPS if max_iter < 0 else max_iter
 
-    def check() -> None:
-        watch.check(state)
+    system = System(problems, items, n_threads, lambda: None)
+    patient = not is_affordable(system.matrix, memory)
 
-    system = System(problems, items, n_threads, check)
+    def check() -> None:
+        watch.check(state, patient)
+
     state = system.zero()
     outcome = Outcome.CONVERGED
     try:
         with one_blas_thread():
-            check()
-            if starts is not None:
+            if starts is not None:  # whoever stops the fit before its start is known loses that
                 state = system.begun(starts)
+            system.matrix.check = check
+            check()
             while outcome is Outcome.CONVERGED and not state.meets(asked):
                 if system.way is None:
                     system.way = inverse(system.matrix, memory)
@@ -257,11 +260,17 @@ class _Watch:
         self.monitors = monitors or ()
         self.asked = asked
 
-    def check(self, state: State) -> None:
-        """Report; raise _Stop when that is what a monitor wants."""
+    def check(self, state: State, patient: bool) -> None:
+        """Report; raise _Stop when that is what a monitor wants.
+
+        Who is ``patient`` lets the time limit wait for a first step: fits with little time, each
+        going on from the last one, would get nowhere else.
+        """
         for j, monitor in enumerate(self.monitors):
             if monitor.poll(_View(state, j, Outcome.CALLBACK, self.asked)):
-                raise _Stop(Outcome[monitor.reason.name])
+                outcome = Outcome[monitor.reason.name]
+                if not (patient and outcome is Outcome.TIME_LIMIT and state.steps == 0):
+                    raise _Stop(outcome)
 
     def interrupted(self, error: KeyboardInterrupt) -> Outcome:
         if not self.monitors:

@@ -2,7 +2,7 @@
 
     Cholesky              A = L L', in half of the matrix; n^3 / 3 operations
     Elimination           P A = L U, for what is not positive definite; 2 n^3 / 3 operations
-    ConjugateGradients    without the matrix: a product with K for each step
+    ConjugateGradients    without the matrix: a product with K for each step, preconditioned
 
 All of them work in pieces that a time limit or Ctrl-C need not wait for: the matrix's ``check`` is
 called after each and may raise.  A tile is computed by one thread with the same operations
@@ -25,7 +25,8 @@ from scipy.linalg import get_lapack_funcs, solve_triangular
 from threadpoolctl import OpenBLASController, threadpool_limits
 
 from maxmargin.kernels import native
-from maxmargin.problem import Floats
+from maxmargin.preconditioner import Preconditioner, affordable_rank
+from maxmargin.problem import Floats, Indices
 
 TILE = 256
 PIECE = 2 * 10**7
@@ -66,13 +67,16 @@ class Matrix:
     def columns(self, begin: int, end: int, first_row: int) -> Floats:
         """The columns begin .. end of A from a row down (the diagonal's or above): a new array."""
         rows, columns = np.arange(first_row, len(self)), np.arange(begin, end)
-        if self.items.dtype == np.float64:
-            A = self.items.tile(rows, self.items, columns, self.n_threads)
-        else:  # a tile would be rounded to float32
-            left, right = self.items.subset(rows), self.items.subset(columns)
-            A = left.multiply(right, np.eye(end - begin), self.n_threads)
+        A = self.kernel_tile(rows, columns)
         A[columns - first_row, columns - begin] += self.ridge[begin:end, 0]
         return A
+
+    def kernel_tile(self, rows: Indices, columns: Indices) -> Floats:
+        """Rows and columns of K: a new array."""
+        if self.items.dtype == np.float64:
+            return self.items.tile(rows, self.items, columns, self.n_threads)
+        left, right = self.items.subset(rows), self.items.subset(columns)
+        return left.multiply(right, np.eye(len(columns)), self.n_threads)  # a tile is float32
 
 
 class Inverse(Protocol):
@@ -85,14 +89,19 @@ class Inverse(Protocol):
         ...
 
 
+def is_affordable(A: Matrix, memory: float) -> bool:
+    """Whether all of the matrix may be held in so many bytes of memory."""
+    return 8.0 * len(A) ** 2 <= memory
+
+
 def inverse(A: Matrix, memory: float) -> Inverse:
     """The way to go with a matrix that may take so many bytes of memory.
 
     A ridge that is lost in rounding beside the kernel (a huge C) is lifted to where it is not: the
     result is a correction only, and the next one is of what this one leaves.
     """
-    if 8.0 * len(A) ** 2 > memory:
-        return ConjugateGradients(A)
+    if not is_affordable(A, memory):
+        return ConjugateGradients(A, affordable_rank(len(A), memory))
     lift, rounding = 0.0, len(A) * EPSILON * float(np.abs(A.diagonal()).max())
     while True:
         try:
@@ -215,39 +224,47 @@ class Elimination:
 class ConjugateGradients:
     """Block conjugate gradients in the stable form of Dubrulle (2001), algorithm BCGrQ.
 
-    All columns search the same space.  Instead of the residuals R = W delta an orthonormal basis W
-    of them is kept, so that columns may become dependent, or be finished early, without harm.
-    Both sides are scaled by the diagonal of A (Jacobi), which takes out unequal weights.
+    All columns search the same space.  Instead of the residuals an orthonormal basis W of them is
+    kept, P'R = W delta, so that columns may become dependent, or be finished early, without harm.
+    The matrix is P'A P, for the P of ``preconditioner``: the residuals R themselves are kept beside
+    W, as P can be large and is never inverted.
+
+    Parameters
+    ----------
+    A : Matrix
+    rank : int, default=0
+        The most columns of K that P is made of; 0 is the scaling by the diagonal (Jacobi).
     """
 
-    def __init__(self, A: Matrix):
+    def __init__(self, A: Matrix, rank: int = 0):
         self.A = A
-        diagonal = np.abs(A.diagonal())
-        self.scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[:, None]
+        self.P = Preconditioner(A, rank)
+        self.magnitude = np.abs(A.diagonal())[:, None]
         self.convex = True
 
     def apply(self, B: Floats) -> Iterator[tuple[Floats, Floats]]:
-        W, delta = np.linalg.qr(self.scale * B)
-        S, X = W, np.zeros_like(B)
+        P = self.P
+        W, delta = np.linalg.qr(P.apply_transposed(B))
+        least = EPSILON * float(np.abs(delta).max(initial=0.0))
+        S, X, R = W, np.zeros_like(B), B
         while True:
-            Z = self._multiply(S)
-            curvature = S.T @ Z
+            PS = P.apply(S)
+            APS = self.A.kernel(PS) + self.A.ridge * PS
+            curvature = PS.T @ APS
             curvature = (curvature + curvature.T) / 2
-            rounding = len(S) * EPSILON * np.vdot(S, S)  # the diagonal is scaled to one
+            rounding = len(S) * EPSILON * np.vdot(PS, self.magnitude * PS)
             self.convex &= bool(np.linalg.eigvalsh(curvature)[0] >= -rounding)
             try:
                 xi = np.linalg.inv(curvature)
             except np.linalg.LinAlgError:
                 return  # the space is exhausted
-            X = X + S @ (xi @ delta)
-            W, zeta = np.linalg.qr(W - Z @ xi)
+            X, R = X + PS @ (xi @ delta), R - APS @ (xi @ delta)
+            W, zeta = np.linalg.qr(W - P.apply_transposed(APS) @ xi)
             S = W + S @ zeta.T
             delta = zeta @ delta
-            yield self.scale * X, (W @ delta) / self.scale
-
-    def _multiply(self, V: Floats) -> Floats:
-        V = self.scale * V
-        return self.scale * (self.A.kernel(V) + self.A.ridge * V)
+            yield X, R
+            if not np.abs(delta).max() > least:
+                return  # the rest of R is rounding
 
 
 def _blocks(n: int) -> list[slice]:

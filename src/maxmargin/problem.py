@@ -78,13 +78,6 @@ class Problem:
         return int(self.channel.max(initial=0)) + 1
 
     @property
-    def update_pass(self) -> int:
-        """How many numbers an update looks at: all variables, or where a coordinate moves alone
-        (ranking has far more variables than items) the scores of all items.
-        """
-        return len(self) if self.minus is None else self.n_items // 2
-
-    @property
     def is_unbounded(self) -> bool:
         """Whether a side of the box is infinite and no ridge makes up for it: a hard margin."""
         return bool(np.any(np.isinf(self.upper - self.lower) & (self.ridge == 0)))

@@ -4,7 +4,8 @@
 
 with t from an exact line search, cut at 1.  The length of the step is the inverse of the curvature
 that the last move met (Barzilai and Borwein 1988; Birgin, Martinez and Raydan 2000).  A move costs
-a product with the kernel matrix, which is why this is for study.
+a product with the kernel matrix, which is why this is for study; a matrix that
+fits the memory is computed once (``solve``).
 """
 
 from __future__ import annotations

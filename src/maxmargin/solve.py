@@ -103,6 +103,10 @@ def solve(
             monitors=None if monitor is None else [monitor],
         )[0]
     chosen = strategies.choose(strategy, problem)
+    whole = 8.0 * problem.n_items**2 / 2**20
+    if chosen.computes_anew and whole <= megabytes and problem.n_items <= 8192:
+        items = native(items.tile(None, items, None, n_threads, in_float64=True))
+        megabytes = max(megabytes - whole, 1.0)
     begin = feasible_start(problem) if start is None else project(problem, start)
     scores = scores_of(problem, items, begin, n_threads)
     if isinstance(chosen, strategies.Gradient):
@@ -111,10 +115,11 @@ def solve(
         engine = _native(
             problem, items, chosen, begin, scores, megabytes, shrinking, n_threads, random_state
         )
-    limit = max_iter if max_iter >= 0 else iteration_limit(problem.n_items, [problem.update_pass])
-    run = Run(
-        problem, items, engine, Accuracy(tol * problem.unit, gap_tol), limit, n_threads, monitor
-    )
+    limit = max_iter
+    if max_iter < 0:
+        limit = iteration_limit(problem.n_items, [chosen.step_cost(problem, len(problem))])
+    asked = Accuracy(tol * problem.unit, gap_tol)
+    run = Run(problem, items, engine, asked, limit, n_threads, monitor)
     return run.to_the_end(polish)
 
 
@@ -126,14 +131,14 @@ def cache_megabytes(n_items: int, cache_size: float | str) -> float:
     return min(8.0 * n_items**2, memory / 4) / 2**20
 
 
-def iteration_limit(n_items: int, passes: Iterable[int]) -> int:
+def iteration_limit(n_items: int, costs: Iterable[int]) -> int:
     """The limit on the updates of each of several problems, where none is given.
 
-    An update costs a pass (``Problem.update_pass``), and as much again as 500 numbers more.
-    Together the problems may look at 5 * 10^9, which takes some ten seconds: what up to 2000 items
-    may cost, whatever the parameters. More items may cost more.
+    An update looks at so many numbers (``Strategy.step_cost``), and takes as long again as 500
+    more.  Together the problems may look at 5 * 10^9, which takes some ten seconds: what up to 2000
+    items may cost, whatever the parameters. More items may cost more.
     """
-    visits = sum(length + 500 for length in passes)
+    visits = sum(cost + 500 for cost in costs)
     return int(5e9 * max(1.0, n_items / 2000) ** 2) // max(visits, 1)
 
 

@@ -9,7 +9,8 @@ from maxmargin import solve as engine
 from maxmargin import strategies
 from maxmargin.feasible import feasible_start, project
 from maxmargin.kernels import RBF, Linear
-from maxmargin.problem import c_svc
+from maxmargin.problem import c_svc, crammer_singer, epsilon_svr, ranking
+from maxmargin.projected_gradient import ProjectedGradient
 from maxmargin.solution import Outcome
 
 # Every strategy of the table, and parameters that change the way it goes.
@@ -189,3 +190,101 @@ def test_parameters_survive_a_clone(name):
     strategy = strategies.named(name)
     assert clone(strategy).get_params() == strategy.get_params()
     assert strategies.named(strategy) is strategy
+
+
+# ------------------------------------------------------------------ the default limit
+
+
+def hard_problems(n):
+    rng = np.random.default_rng(0)
+    pairs = rng.permuted(np.tile(np.arange(n), (20 * n, 1)), axis=1)[:, :2]
+    yield c_svc(rng.choice([-1.0, 1.0], n))
+    yield c_svc(rng.choice([-1.0, 1.0], n), intercept=False)
+    yield epsilon_svr(rng.normal(size=n))
+    yield ranking(pairs, n)
+    yield crammer_singer(rng.integers(0, 4, n), 4)
+
+
+class Counted:
+    """A Gram matrix that counts how many of its values are multiplied."""
+
+    def __init__(self, K):
+        self.K, self.values = K, 0
+
+    def diagonal(self):
+        return np.diag(self.K)
+
+    def subset(self, rows):
+        return self.K[:, rows]
+
+    def multiply(self, columns, V, n_threads):
+        self.values += columns.size * V.shape[1]
+        return columns @ V
+
+
+@pytest.mark.parametrize("size", [None, 2, 30])
+def test_the_default_limit_counts_what_a_gradient_step_multiplies(size):
+    n, strategy = 60, strategies.Gradient(size)
+    X = np.random.default_rng(1).normal(size=(n, 3))
+    for problem in hard_problems(n):
+        items = Counted(X @ X.T)
+        start = feasible_start(problem)
+        scores = items.K @ problem.spread(start)
+        moving = ProjectedGradient(problem, items, strategy, start, scores, 1)
+        moving.run(1e-9, 5, lambda: False)
+        assert 4 * strategy.step_cost(problem, len(problem)) >= items.values / moving.iterations
+
+
+@pytest.mark.parametrize("label", STRATEGIES)
+def test_the_default_limit_is_a_limit_on_work(label, monkeypatch):
+    """With 2000 rows all steps together look at no more than what takes some ten seconds."""
+    strategy = STRATEGIES[label]
+    for problem in hard_problems(200):
+        if strategy.refusal(problem) is not None:
+            continue
+        monkeypatch.setattr(engine, "Run", Ended)
+        engine.solve(problem, np.eye(200), strategy)
+        look = len(problem)  # at every variable
+        if isinstance(strategy, strategies.Block):
+            look = strategy.step_cost(problem, len(problem))
+        elif problem.minus is not None and isinstance(strategy, strategies.Sweep):
+            look = problem.n_items // 2
+        elif isinstance(strategy, strategies.Gradient):
+            look = 60 * look
+        assert 1 <= Ended.limit <= 5e9 / look
+
+
+class Ended:
+    """A run that is told its limit and is over."""
+
+    limit = 0
+
+    def __init__(self, problem, items, run, asked, limit, n_threads, monitor):
+        Ended.limit = limit
+
+    def to_the_end(self, polish):
+        return None
+
+
+def test_a_step_costs_more_where_it_does_more():
+    for problem in hard_problems(200):
+        m = len(problem)
+        cost = {label: s.step_cost(problem, m) for label, s in STRATEGIES.items()}
+        assert cost["gradient"] > cost["second-order"] >= cost["coordinate"] / 3
+        assert cost["small blocks"] > cost["second-order"]  # a look at everything for two steps
+        larger, longer = strategies.Block(size=100), strategies.Gradient(size=100)
+        assert larger.step_cost(problem, m) < cost["small blocks"]
+        assert longer.step_cost(problem, m) > cost["gradient of a few"]
+
+
+@pytest.mark.parametrize("strategy", [strategies.Block(size=6), strategies.Gradient()])
+def test_a_matrix_in_memory_has_the_same_bits(strategy):
+    """What steps compute anew is read where it fits; the answer does not know."""
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64):
+        X = rng.normal(size=(60, 3)).astype(dtype)
+        items = RBF(gamma=0.5).fit(X).prepare(X)
+        problem = c_svc(np.sign(X[:, 0] + rng.normal(size=60)), C=10.0)
+        a, b = (engine.solve(problem, items, strategy, cache_size=mb) for mb in ("auto", 1e-3))
+        np.testing.assert_array_equal(a.coefficients, b.coefficients)
+        assert a.iterations == b.iterations

@@ -90,7 +90,7 @@ class Newton(Solver):
             loss = problem.loss.smoothed(width) if width else problem.loss
             point.look(loss)
             if progress.ends(point.w, point.z, point.c, iterations, point.v):
-                return None
+                return
             if width and point.smooth_gap(loss) < 0.2 * progress.dual_gap:
                 width /= 10
                 continue

@@ -26,7 +26,7 @@ from maxmargin.svm.classifier import KernelClassifier, Labels
 from maxmargin.svm.inputs import Samples
 from maxmargin.svm.margins import Machine
 from maxmargin.svm.probability import CERTAIN, couple, folds, platt, sigmoid, unseen_decisions
-from maxmargin.svm.training import Task, limited, run
+from maxmargin.svm.training import Task, limited, run, step_costs
 
 N_FOLDS = 5
 
@@ -105,8 +105,9 @@ class CalibratedClassifier(KernelClassifier):
 
     def _limited(self, tasks: Sequence[Task]) -> dict[str, Any]:
         """The solver's options, with one default limit for the tasks and their folds together."""
-        folded = [task.problem.update_pass * (N_FOLDS - 1) // N_FOLDS for task in tasks]
-        return limited(self._solver_options(), tasks, folded * N_FOLDS * self.probability)
+        options = self._solver_options()
+        folded = [cost * (N_FOLDS - 1) // N_FOLDS for cost in step_costs(options, tasks)]
+        return limited(options, tasks, folded * N_FOLDS * self.probability)
 
     def _winners(self, decisions: Floats) -> Indices:
         """Two classes with probabilities: the more probable one, which need not be f's."""

@@ -108,7 +108,8 @@ class LSSVC(LeastSquaresMachine, KernelClassifier):
     n_jobs : int or None, default=None
         Threads; None is what scikit-learn's threaded estimators would use.
     time_limit : float or None, default=None
-        Seconds after which the fit ends with the model as it stands.
+        Seconds after which the fit ends with the model as it stands; conjugate gradients take at
+        least one step.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last solution.
     dtype : {'float32', 'float64'}, type or None, default=None
@@ -296,7 +297,8 @@ class LSSVR(LeastSquaresMachine, KernelRegressor):
     n_jobs : int or None, default=None
         Threads; None is what scikit-learn's threaded estimators would use.
     time_limit : float or None, default=None
-        Seconds after which the fit ends with the model as it stands.
+        Seconds after which the fit ends with the model as it stands; conjugate gradients take at
+        least one step.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last solution.
     dtype : {'float32', 'float64'}, type or None, default=None

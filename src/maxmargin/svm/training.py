@@ -19,6 +19,7 @@ from maxmargin.monitor import Stop
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Outcome, Solution
 from maxmargin.solve import cache_megabytes, iteration_limit, solve
+from maxmargin.strategies import choose
 from maxmargin.svm.inputs import Samples, is_precomputed, spread_of_scales, takes_arrays
 
 SEVERITY = list(Outcome)
@@ -188,14 +189,19 @@ def limited(
 ) -> dict[str, Any]:
     """The options with a limit on iterations.
 
-    The default limit is shared by the tasks and by further problems, whose updates take the
-    passes ``more``.
+    The default limit is shared by the tasks and by further problems, whose updates cost ``more``.
     """
     if options["max_iter"] >= 0:
         return options
     n_items = max(len(task.samples.rows) for task in tasks)
-    passes = [*(task.problem.update_pass for task in tasks), *more]
-    return options | {"max_iter": iteration_limit(n_items, passes)}
+    costs = step_costs(options, tasks)
+    return options | {"max_iter": iteration_limit(n_items, [*costs, *more])}
+
+
+def step_costs(options: dict[str, Any], tasks: Sequence[Task]) -> list[int]:
+    """What an update of each problem costs with the strategy that the options name."""
+    problems = [task.problem for task in tasks]
+    return [choose(options["strategy"], each).step_cost(each, len(each)) for each in problems]
 
 
 def sharing_rows(
