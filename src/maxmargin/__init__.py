@@ -49,6 +49,7 @@ _HOMES = {
 _MODULES = (
     "callbacks",
     "exceptions",
+    "io",
     "kernels",
     "monitor",
     "multiclass",

@@ -1,0 +1,397 @@
+"""Rows that are read block by block, as often as a learner wants to go through them.
+
+A learner out of core sees a matrix as blocks of consecutive rows, each small enough for memory,
+and keeps only what has one number per row or per feature (H.-F. Yu, C.-J. Hsieh, K.-W. Chang,
+C.-J. Lin, "Large linear classification when data cannot fit in memory", 2010). What is slow to
+make, such as text to parse, is kept on disk in binary after the first pass, as that paper does.
+
+Inside, a block is a tuple of arrays: one dense array, or the values, indices and starts of
+compressed sparse rows. These are what is cut, joined and stored; `RowBlocks.blocks` makes matrices
+of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+BLOCK_BYTES = 32 * 2**20
+"""The size of a block where nothing else is asked for."""
+
+Arrays = tuple[NDArray[Any], ...]
+Matrix = Any  # an ndarray or a csr_array
+Passes = Callable[[], Iterator[Arrays]]
+
+
+class RowBlocks:
+    """The rows of a matrix, in order, as blocks that are read when they are needed.
+
+    Made by `open_svmlight`, `open_chunks` or `RowBlocks.from_array`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of rows and of features; ``len(X)`` is the number of rows.
+    dtype : dtype
+        float32 or float64.
+
+    Notes
+    -----
+    Objects cannot be pickled: what they read (a file, a temporary directory, a function) belongs to
+    this process. Different threads may go through the blocks at the same time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.io import RowBlocks
+    >>> X = RowBlocks.from_array(np.ones((5, 3)), block_bytes=48)
+    >>> X
+    RowBlocks(5 rows, 3 features, float64)
+    >>> [(rows.start, rows.stop, block.shape) for rows, block in X.blocks()]
+    [(0, 2, (2, 3)), (2, 4, (2, 3)), (4, 5, (1, 3))]
+    """
+
+    def __init__(
+        self, passes: Passes, shape: tuple[int, int], dtype: Any, first_feature: int = 0
+    ) -> None:
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self._passes = passes
+        self._first_feature = first_feature
+
+    @classmethod
+    def from_array(cls, X: Any, *, block_bytes: int = BLOCK_BYTES) -> RowBlocks:
+        """See a matrix as blocks: views, without a copy where the type is right already.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            In memory, or mapped into it (``numpy.memmap``, ``numpy.load(..., mmap_mode="r")``): a
+            mapped array is read when its blocks are. Types other than float32 and float64 become
+            float64, a block at a time.
+        block_bytes : int
+            About how many bytes a block has.
+        """
+        rows = as_rows(X, "X")
+        size = check_block_bytes(block_bytes)
+        return cls(lambda: cut(rows, size), rows.shape, float_type(rows.dtype))
+
+    def blocks(self) -> Iterator[tuple[slice, Matrix]]:
+        """Go through all rows, once.
+
+        Yields
+        ------
+        rows : slice
+            Where the block stands among the rows.
+        block : array, or csr_array with sorted indices and no duplicates
+            These rows. They may be a view of somebody's memory: read-only, and good until the next
+            block is asked for.
+        """
+        n = len(self)
+        begin = 0
+        for arrays in self._passes():
+            block = self._matrix(arrays)
+            end = begin + block.shape[0]
+            if end > n:
+                break
+            yield slice(begin, end), block
+            begin = end
+        else:
+            if begin == n:
+                return
+        raise RuntimeError(
+            f"this pass over the rows ended after {begin} rows or found more than {n}, the number "
+            f"in the first pass. Every pass must read the same rows: leave the file as it is, and "
+            f"let a function that makes chunks return a new iterator at each call."
+        )
+
+    def _matrix(self, arrays: Arrays) -> Matrix:
+        values = np.asarray(arrays[0]).astype(self.dtype, copy=False)
+        if len(arrays) == 1:
+            return values
+        _, indices, starts = arrays
+        if self._first_feature:
+            indices = indices - self._first_feature
+        # Assigned, since the constructor copies what is a small part of a larger array.
+        block: Any = sp.csr_array((len(starts) - 1, self.shape[1]), dtype=self.dtype)
+        index = np.int64 if len(values) > np.iinfo(np.int32).max else indices.dtype
+        block.data = values
+        block.indices, block.indptr = (a.astype(index, copy=False) for a in (indices, starts))
+        block.has_canonical_format = True
+        return block
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        return f"RowBlocks({n} rows, {d} features, {self.dtype})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError(
+            f"{self!r} is read block by block and is no array. Give it to a learner that reads "
+            f"blocks, or call partial_fit or predict on each block of blocks()."
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} cannot be pickled or copied: what it reads belongs to this process. Open "
+            f"the data again in the other one."
+        )
+
+
+# ------------------------------------------------------------------ chunks from anywhere
+
+
+def open_chunks(
+    make_chunks: Callable[[], Iterable[tuple[Any, Any]]] | Iterable[tuple[Any, Any]],
+    *,
+    cache: bool | str | os.PathLike[str] = False,
+    block_bytes: int = BLOCK_BYTES,
+) -> tuple[RowBlocks, NDArray[Any]]:
+    """Open rows that come in chunks: from a database, a generator, many files.
+
+    Goes through all chunks once, for the labels and the shape.
+
+    Parameters
+    ----------
+    make_chunks : callable, or iterable
+        Called without arguments for each pass: an iterator of pairs (X, y), where X is an array or
+        a sparse matrix of any number of rows and y their labels. The same chunks every time. An
+        iterable will do instead; one that can be read only once (a generator) needs `cache`.
+    cache : bool or path
+        Whether to keep the rows on disk in binary, so that they are made only once: in a temporary
+        directory, which goes when X does; inside of this folder if one is given.
+    block_bytes : int
+        About how many bytes a block has, whatever the size of the chunks.
+
+    Returns
+    -------
+    X : RowBlocks
+    y : array of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.io import open_chunks
+    >>> def chunks():
+    ...     rng = np.random.default_rng(0)
+    ...     for _ in range(3):
+    ...         X = rng.normal(size=(100, 2))
+    ...         yield X, np.sign(X[:, 0])
+    >>> X, y = open_chunks(chunks)
+    >>> X, y.shape
+    (RowBlocks(300 rows, 2 features, float64), (300,))
+    """
+    size = check_block_bytes(block_bytes)
+    chunks = _Chunks(_repeatable(make_chunks, cache is not False))
+    labels: list[NDArray[Any]] = []
+    passes = keep(
+        lambda: gather(chunks.cut(size), size), cache, gather(chunks.cut(size, labels), size)
+    )
+    if not labels or not (n := sum(map(len, labels))):
+        raise ValueError("make_chunks: there are no rows in its chunks; at least one is needed")
+    return RowBlocks(passes, (n, chunks.n_features), chunks.dtype), np.concatenate(labels)
+
+
+def _repeatable(make_chunks: Any, cached: bool) -> Callable[[], Any]:
+    if callable(make_chunks):
+        return make_chunks
+    try:
+        once = iter(make_chunks) is make_chunks
+    except TypeError:
+        raise TypeError(
+            f"make_chunks: expected a function that returns an iterator of (X, y) pairs, or an "
+            f"iterable of them, got {type(make_chunks).__name__}"
+        ) from None
+    if once and not cached:
+        raise ValueError(
+            "make_chunks: an iterator can be read only once, and counting its rows is a pass "
+            "already. Give a function that returns a new iterator at each call, or cache=True."
+        )
+    return lambda: make_chunks
+
+
+class _Chunks:
+    """What all chunks have in common, checked in every pass."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+        self.kind: bool | None = None  # sparse or dense; not known before the first chunk
+        self.n_features = 0
+        self.dtype: Any = np.float32
+
+    def cut(self, size: int, labels: list[NDArray[Any]] | None = None) -> Iterator[Arrays]:
+        """One pass: the rows, in pieces that are not too large; appends to `labels`."""
+        for number, chunk in enumerate(self.make()):
+            name = f"make_chunks: chunk {number}"
+            if not isinstance(chunk, tuple) or len(chunk) != 2:
+                raise ValueError(f"{name}: expected a pair (X, y), got {type(chunk).__name__}")
+            rows, y = as_rows(chunk[0], name), np.asarray(chunk[1])
+            if self.kind is None:
+                self.kind, self.n_features = sp.issparse(rows), rows.shape[1]
+            if (sp.issparse(rows), rows.shape[1]) != (self.kind, self.n_features):
+                is_, was = _kind(sp.issparse(rows)), _kind(self.kind)
+                raise ValueError(
+                    f"{name}: it is {is_} with {rows.shape[1]} features, the first was {was} with "
+                    f"{self.n_features}; all must be alike"
+                )
+            if y.shape != rows.shape[:1]:
+                raise ValueError(
+                    f"{name}: y has shape {y.shape}; {rows.shape[0]} rows need as many labels"
+                )
+            if labels is not None:
+                labels.append(y.copy())  # the caller may fill the same array again
+                self.dtype = np.promote_types(self.dtype, float_type(rows.dtype))
+            yield from cut(rows, size)
+
+
+def _kind(sparse: bool) -> str:
+    return "sparse" if sparse else "dense"
+
+
+# ------------------------------------------------------------------ a copy on disk
+
+
+def keep(passes: Passes, cache: bool | str | os.PathLike[str], first: Iterator[Arrays]) -> Passes:
+    """Go through the `first` pass, and return the later ones: from disk if there is a `cache`."""
+    if cache is False:
+        for _ in first:
+            pass
+        return passes
+    store = Store(None if cache is True else cache)
+    try:
+        for arrays in first:
+            store.append(arrays)
+    except BaseException:
+        store.close()
+        raise
+    return store.read
+
+
+class Store:
+    """Blocks in one binary file, in a temporary directory that goes when this object does.
+
+    They are read rather than mapped: pages of a mapped file count as memory of this process.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        self.directory = tempfile.mkdtemp(prefix="maxmargin-rows-", dir=folder)
+        self.path = os.path.join(self.directory, "blocks.npy")
+        self.counts: list[int] = []
+        self.close = weakref.finalize(self, _remove, self.directory, os.getpid())
+
+    def append(self, arrays: Arrays) -> None:
+        with open(self.path, "ab") as file:
+            for array in arrays:
+                np.save(file, array, allow_pickle=False)
+        self.counts.append(len(arrays))
+
+    def read(self) -> Iterator[Arrays]:
+        if not self.counts:
+            return
+        with open(self.path, "rb") as file:
+            for count in self.counts:
+                yield tuple(np.load(file, allow_pickle=False) for _ in range(count))
+
+
+def _remove(directory: str, process: int) -> None:
+    if os.getpid() == process:  # a forked child has the object too, but not the directory
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+# ------------------------------------------------------------------ matrices and their pieces
+
+
+def check_block_bytes(block_bytes: Any) -> int:
+    """Return the size of a block if it is one."""
+    whole = isinstance(block_bytes, int | np.integer) and not isinstance(block_bytes, bool)
+    if not (whole and block_bytes > 0):
+        raise ValueError(f"block_bytes: expected a whole number of bytes > 0, got {block_bytes!r}")
+    return int(block_bytes)
+
+
+def float_type(dtype: Any) -> np.dtype[Any]:
+    """float32 and float64 stay what they are, other numbers become float64."""
+    return np.dtype(dtype if dtype in (np.float32, np.float64) else np.float64)
+
+
+def as_rows(X: Any, name: str) -> Matrix:
+    """A numeric matrix as it is, in rows; sparse ones with sorted indices and no duplicates."""
+    if sp.issparse(X):
+        rows = sp.csr_array(X)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+    else:
+        rows = np.asarray(X)
+    if rows.ndim != 2 or rows.dtype.kind not in "buif":
+        raise ValueError(
+            f"{name}: expected a matrix of real numbers, rows by features; got shape {rows.shape} "
+            f"and type {rows.dtype}"
+        )
+    return rows
+
+
+def cut(X: Matrix, size: int) -> Iterator[Arrays]:
+    """The rows in views of at most `size` bytes, or of one row."""
+    n, d = X.shape
+    item = float_type(X.dtype).itemsize
+    if isinstance(X, np.ndarray):
+        step = max(size // max(d * item, 1), 1)
+        for begin in range(0, n, step):
+            yield (X[begin : begin + step],)
+        return
+    # Bytes of all rows before each: those of the nonzeros, and a start for every row.
+    index = X.indices.dtype.itemsize
+    before = X.indptr.astype(np.int64) * (item + index) + np.arange(n + 1) * index
+    begin = 0
+    while begin < n:
+        end = int(np.searchsorted(before, before[begin] + size, side="right")) - 1
+        end = max(end, begin + 1)
+        starts = X.indptr[begin : end + 1]
+        k = slice(starts[0], starts[-1])
+        yield X.data[k], X.indices[k], starts - starts[0]
+        begin = end
+
+
+def gather(pieces: Iterable[Arrays], size: int) -> Iterator[Arrays]:
+    """Join small neighbours as long as they have at most `size` bytes together.
+
+    What waits for its neighbour is copied: who made it may use the same memory for the next.
+    """
+    pending: list[Arrays] = []
+    total = 0
+    for arrays in pieces:
+        n_bytes = sum(array.nbytes for array in arrays)
+        if pending and total + n_bytes > size:
+            yield join(pending)
+            pending, total = [], 0
+        if not pending and n_bytes > size // 2:
+            yield arrays
+            continue
+        pending.append(tuple(array.copy() for array in arrays))
+        total += n_bytes
+    if pending:
+        yield join(pending)
+
+
+def join(pieces: list[Arrays]) -> Arrays:
+    """Stack blocks; a single one stays what it is."""
+    if len(pieces) == 1:
+        return pieces[0]
+    columns = list(zip(*pieces, strict=True))
+    joined = [np.concatenate(column) for column in columns[:2]]
+    if len(columns) == 1:
+        return tuple(joined)
+    offsets = np.cumsum([0, *(len(values) for values in columns[0])])
+    shifted = [starts[1:] + offset for starts, offset in zip(columns[2], offsets, strict=False)]
+    return *joined, np.concatenate([[0], *shifted])
