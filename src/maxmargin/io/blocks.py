@@ -5,9 +5,7 @@ and keeps only what has one number per row or per feature (H.-F. Yu, C.-J. Hsieh
 C.-J. Lin, "Large linear classification when data cannot fit in memory", 2010). What is slow to
 make, such as text to parse, is kept on disk in binary after the first pass, as that paper does.
 
-Inside, a block is a tuple of arrays: one dense array, or the values, indices and starts of
-compressed sparse rows. These are what is cut, joined and stored; `RowBlocks.blocks` makes matrices
-of them.
+Inside, blocks are tuples of arrays (pieces.py), and `RowBlocks.blocks` makes matrices of them.
 """
 
 from __future__ import annotations
@@ -23,11 +21,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from maxmargin.io.pieces import (
+    Arrays,
+    Column,
+    Matrix,
+    as_rows,
+    check_block_bytes,
+    cut,
+    float_type,
+    gather,
+)
+
 BLOCK_BYTES = 32 * 2**20
 """The size of a block where nothing else is asked for."""
 
-Arrays = tuple[NDArray[Any], ...]
-Matrix = Any  # an ndarray or a csr_array
 Passes = Callable[[], Iterator[Arrays]]
 
 
@@ -35,6 +42,18 @@ class RowBlocks:
     """The rows of a matrix, in order, as blocks that are read when they are needed.
 
     Made by `open_svmlight`, `open_chunks` or `RowBlocks.from_array`.
+
+    Parameters
+    ----------
+    passes : callable
+        Called without arguments for each pass: an iterator of blocks, each a tuple of arrays. One
+        array is dense rows; three are the values, indices and starts of sparse ones.
+    shape : tuple of int
+        Number of rows and of features.
+    dtype : dtype
+        float32 or float64.
+    first_feature : int
+        The number that the first feature has among the indices.
 
     Attributes
     ----------
@@ -101,16 +120,17 @@ class RowBlocks:
             block = self._matrix(arrays)
             end = begin + block.shape[0]
             if end > n:
-                break
+                raise self._changed(f"more than {n}")
             yield slice(begin, end), block
             begin = end
-        else:
-            if begin == n:
-                return
-        raise RuntimeError(
-            f"this pass over the rows ended after {begin} rows or found more than {n}, the number "
-            f"in the first pass. Every pass must read the same rows: leave the file as it is, and "
-            f"let a function that makes chunks return a new iterator at each call."
+        if begin < n:
+            raise self._changed(str(begin))
+
+    def _changed(self, found: str) -> RuntimeError:
+        return RuntimeError(
+            f"this pass over the rows found {found}, and the first found {len(self)}. All must "
+            f"read the same rows: leave the file as it is, and let a function that makes chunks "
+            f"return a new iterator at each call."
         )
 
     def _matrix(self, arrays: Arrays) -> Matrix:
@@ -193,13 +213,14 @@ def open_chunks(
     """
     size = check_block_bytes(block_bytes)
     chunks = _Chunks(_repeatable(make_chunks, cache is not False))
-    labels: list[NDArray[Any]] = []
+    labels = Column()
     passes = keep(
         lambda: gather(chunks.cut(size), size), cache, gather(chunks.cut(size, labels), size)
     )
-    if not labels or not (n := sum(map(len, labels))):
+    if not labels.bytes:
         raise ValueError("make_chunks: there are no rows in its chunks; at least one is needed")
-    return RowBlocks(passes, (n, chunks.n_features), chunks.dtype), np.concatenate(labels)
+    y = labels.array()
+    return RowBlocks(passes, (len(y), chunks.n_features), chunks.dtype), y
 
 
 def _repeatable(make_chunks: Any, cached: bool) -> Callable[[], Any]:
@@ -229,13 +250,15 @@ class _Chunks:
         self.n_features = 0
         self.dtype: Any = np.float32
 
-    def cut(self, size: int, labels: list[NDArray[Any]] | None = None) -> Iterator[Arrays]:
+    def cut(self, size: int, labels: Column | None = None) -> Iterator[Arrays]:
         """One pass: the rows, in pieces that are not too large; appends to `labels`."""
         for number, chunk in enumerate(self.make()):
             name = f"make_chunks: chunk {number}"
             if not isinstance(chunk, tuple) or len(chunk) != 2:
                 raise ValueError(f"{name}: expected a pair (X, y), got {type(chunk).__name__}")
             rows, y = as_rows(chunk[0], name), np.asarray(chunk[1])
+            if y.dtype.hasobject:
+                y = np.asarray(y.tolist())  # strings, as pandas has them
             if self.kind is None:
                 self.kind, self.n_features = sp.issparse(rows), rows.shape[1]
             if (sp.issparse(rows), rows.shape[1]) != (self.kind, self.n_features):
@@ -244,12 +267,13 @@ class _Chunks:
                     f"{name}: it is {is_} with {rows.shape[1]} features, the first was {was} with "
                     f"{self.n_features}; all must be alike"
                 )
-            if y.shape != rows.shape[:1]:
+            if y.shape != rows.shape[:1] or y.dtype.hasobject:
                 raise ValueError(
-                    f"{name}: y has shape {y.shape}; {rows.shape[0]} rows need as many labels"
+                    f"{name}: {rows.shape[0]} rows need as many labels, numbers or strings; got "
+                    f"shape {y.shape} and type {y.dtype}"
                 )
             if labels is not None:
-                labels.append(y.copy())  # the caller may fill the same array again
+                labels.append(y)
                 self.dtype = np.promote_types(self.dtype, float_type(rows.dtype))
             yield from cut(rows, size)
 
@@ -306,92 +330,3 @@ class Store:
 def _remove(directory: str, process: int) -> None:
     if os.getpid() == process:  # a forked child has the object too, but not the directory
         shutil.rmtree(directory, ignore_errors=True)
-
-
-# ------------------------------------------------------------------ matrices and their pieces
-
-
-def check_block_bytes(block_bytes: Any) -> int:
-    """Return the size of a block if it is one."""
-    whole = isinstance(block_bytes, int | np.integer) and not isinstance(block_bytes, bool)
-    if not (whole and block_bytes > 0):
-        raise ValueError(f"block_bytes: expected a whole number of bytes > 0, got {block_bytes!r}")
-    return int(block_bytes)
-
-
-def float_type(dtype: Any) -> np.dtype[Any]:
-    """float32 and float64 stay what they are, other numbers become float64."""
-    return np.dtype(dtype if dtype in (np.float32, np.float64) else np.float64)
-
-
-def as_rows(X: Any, name: str) -> Matrix:
-    """A numeric matrix as it is, in rows; sparse ones with sorted indices and no duplicates."""
-    if sp.issparse(X):
-        rows = sp.csr_array(X)
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-    else:
-        rows = np.asarray(X)
-    if rows.ndim != 2 or rows.dtype.kind not in "buif":
-        raise ValueError(
-            f"{name}: expected a matrix of real numbers, rows by features; got shape {rows.shape} "
-            f"and type {rows.dtype}"
-        )
-    return rows
-
-
-def cut(X: Matrix, size: int) -> Iterator[Arrays]:
-    """The rows in views of at most `size` bytes, or of one row."""
-    n, d = X.shape
-    item = float_type(X.dtype).itemsize
-    if isinstance(X, np.ndarray):
-        step = max(size // max(d * item, 1), 1)
-        for begin in range(0, n, step):
-            yield (X[begin : begin + step],)
-        return
-    # Bytes of all rows before each: those of the nonzeros, and a start for every row.
-    index = X.indices.dtype.itemsize
-    before = X.indptr.astype(np.int64) * (item + index) + np.arange(n + 1) * index
-    begin = 0
-    while begin < n:
-        end = int(np.searchsorted(before, before[begin] + size, side="right")) - 1
-        end = max(end, begin + 1)
-        starts = X.indptr[begin : end + 1]
-        k = slice(starts[0], starts[-1])
-        yield X.data[k], X.indices[k], starts - starts[0]
-        begin = end
-
-
-def gather(pieces: Iterable[Arrays], size: int) -> Iterator[Arrays]:
-    """Join small neighbours as long as they have at most `size` bytes together.
-
-    What waits for its neighbour is copied: who made it may use the same memory for the next.
-    """
-    pending: list[Arrays] = []
-    total = 0
-    for arrays in pieces:
-        n_bytes = sum(array.nbytes for array in arrays)
-        if pending and total + n_bytes > size:
-            yield join(pending)
-            pending, total = [], 0
-        if not pending and n_bytes > size // 2:
-            yield arrays
-            continue
-        pending.append(tuple(array.copy() for array in arrays))
-        total += n_bytes
-    if pending:
-        yield join(pending)
-
-
-def join(pieces: list[Arrays]) -> Arrays:
-    """Stack blocks; a single one stays what it is."""
-    if len(pieces) == 1:
-        return pieces[0]
-    columns = list(zip(*pieces, strict=True))
-    joined = [np.concatenate(column) for column in columns[:2]]
-    if len(columns) == 1:
-        return tuple(joined)
-    offsets = np.cumsum([0, *(len(values) for values in columns[0])])
-    shifted = [starts[1:] + offset for starts, offset in zip(columns[2], offsets, strict=False)]
-    return *joined, np.concatenate([[0], *shifted])

@@ -19,13 +19,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from maxmargin import _core
-from maxmargin.io.blocks import (
-    BLOCK_BYTES,
-    Arrays,
-    RowBlocks,
-    check_block_bytes,
-    keep,
-)
+from maxmargin.io.blocks import BLOCK_BYTES, RowBlocks, keep
+from maxmargin.io.pieces import Arrays, Column, check_block_bytes
 from maxmargin.listeners import Line
 
 Path = str | os.PathLike[str]
@@ -153,14 +148,16 @@ class _Columns:
     """What has one number per row: labels, and queries if asked for."""
 
     def __init__(self, queries: bool) -> None:
-        self.queries = bool(queries)
-        self.parts: list[Arrays] = []
+        self.columns = [Column(), Column()] if queries else [Column()]
+
+    def append(self, *columns: NDArray[Any]) -> None:
+        for column, values in zip(self.columns, columns, strict=False):
+            column.append(values)
 
     def arrays(self, text: _Text) -> Arrays:
-        if not self.parts:
+        if not self.columns[0].bytes:
             raise ValueError(f"{text.path}: there are no rows in this file")
-        labels, queries = (np.concatenate(part) for part in zip(*self.parts, strict=True))
-        return (labels, queries) if self.queries else (labels,)
+        return tuple(column.array() for column in self.columns)
 
 
 class _Text:
@@ -209,7 +206,7 @@ class _Text:
 
         The first pass fills the `columns`, and finds the features.
         """
-        queries = columns is not None and columns.queries
+        queries = columns is not None and len(columns.columns) == 2
         parser = _PARSERS[self.dtype](self.smallest, self.largest, queries)
         n_rows = 0
 
@@ -218,7 +215,7 @@ class _Text:
             *rows, labels, query = parser.take()
             n_rows += len(labels)
             if columns is not None:
-                columns.parts.append((labels, query))
+                columns.append(labels, query)
             return tuple(rows)
 
         begin = time.perf_counter()
@@ -234,8 +231,6 @@ class _Text:
         last = take()
         if len(last[-1]) > 1:
             yield last
-        elif columns is not None:
-            columns.parts.pop()
         if columns is not None:
             self.smallest, self.largest = parser.smallest, parser.largest
         if line is not None:
