@@ -56,11 +56,18 @@ bool vanishes(std::string_view digits) {
     return static_cast<index>(point) - static_cast<index>(leading) + exponent < 0;
 }
 
+// Skips a plus sign, which from_chars does not know; false: a minus sign follows.
+bool skip_plus(const char*& at, const char* end) {
+    if (at == end || *at != '+') return true;
+    ++at;
+    return at == end || *at != '-';
+}
+
 // Reads a number that ends at a blank or at `end`, and moves `at` behind it. False: it is none. A
 // number too large is infinite, one too small is 0.
 bool read_number(const char*& at, const char* end, double& number) {
     const char* begin = at;
-    if (begin != end && *begin == '+' && ++begin != end && *begin == '-') return false;
+    if (!skip_plus(begin, end)) return false;
     const auto [stop, error] = std::from_chars(begin, end, number);
     if (error == std::errc::invalid_argument || (stop != end && !blank(*stop))) return false;
     if (error == std::errc::result_out_of_range) {
@@ -73,9 +80,8 @@ bool read_number(const char*& at, const char* end, double& number) {
 
 // Reads a whole number, which ends anywhere; false: it is none, or has too many digits.
 bool read_whole(const char*& at, const char* end, index& number) {
-    const char* begin = at != end && *at == '+' ? at + 1 : at;
-    if (begin != at && begin != end && *begin == '-') return false;
-    const auto [stop, error] = std::from_chars(begin, end, number);
+    if (!skip_plus(at, end)) return false;
+    const auto [stop, error] = std::from_chars(at, end, number);
     at = stop;
     return error == std::errc();
 }
@@ -140,8 +146,9 @@ void SvmlightParser<T>::parse(std::string_view line) {
         throw std::invalid_argument("line " + std::to_string(line_) + ": " + what);
     };
     line = line.substr(0, line.find('#'));
-    const char* const end = line.data() + line.size();
-    const char* at = skip_blanks(line.data(), end);
+    const char* at = line.data();
+    const char* const end = at + line.size();
+    at = skip_blanks(at, end);
     if (at == end) return;
 
     double label = 0;

@@ -78,8 +78,10 @@ def gather(pieces: Iterable[Arrays], size: int) -> Iterator[Arrays]:
     for arrays in pieces:
         n_bytes = sum(array.nbytes for array in arrays)
         if pending and total + n_bytes > size:
-            yield join(pending)
-            pending, total = [], 0
+            block = join(pending)
+            pending, total = [], 0  # not two copies while the block is in use
+            yield block
+            del block
         if not pending and n_bytes > size // 2:
             yield arrays
             continue
