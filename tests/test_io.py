@@ -182,6 +182,15 @@ def test_errors_name_the_file_and_the_line(tmp_path, text, message):
         assert "rows.svm" in str(caught.value)
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_files_that_were_cut_off(tmp_path, suffix):
+    path = tmp_path / f"rows{suffix}"
+    write_svmlight(*random_rows(), path)
+    write(path, path.read_bytes()[:-10])
+    with pytest.raises(ValueError, match=f"rows{suffix}: damaged, or cut off at its end"):
+        open_svmlight(path)
+
+
 def test_features_that_were_promised(tmp_path):
     path = write(tmp_path / "rows", "1 1:1 4:1\n2\n")
     for n_features in (None, 4, 6):
@@ -213,6 +222,8 @@ def test_features_that_were_promised(tmp_path):
         ("zero_based", "no"),
         ("zero_based", 1),
         ("dtype", np.int32),
+        ("cache", None),
+        ("cache", 1),
         ("block_bytes", 0),
         ("block_bytes", 1.5),
         ("block_bytes", "1"),
@@ -277,6 +288,8 @@ def test_what_cannot_be_written(tmp_path):
             write_svmlight(X, [1, 2], path, query_id=query)
     with pytest.raises(ValueError, match=r"^X: expected a matrix"):
         write_svmlight([1, 2], [1, 2], path)
+    with pytest.raises(ValueError, match=r"^zero_based: expected True or False, got 'auto'"):
+        write_svmlight(X, [1, 2], path, zero_based="auto")
     assert not path.exists()
 
 
@@ -531,7 +544,7 @@ def test_memory_stays_within_a_few_blocks(tmp_path, cache):
     megabytes, rows, total = map(float, out.split())
     assert rows == n
     assert total == 2 * n * sum(range(200)) / 8
-    assert megabytes < 25
+    assert megabytes < 20  # the rows have 75
 
     tracemalloc.start()
     try:

@@ -287,6 +287,8 @@ def _kind(sparse: bool) -> str:
 
 def keep(passes: Passes, cache: bool | str | os.PathLike[str], first: Iterator[Arrays]) -> Passes:
     """Go through the `first` pass, and return the later ones: from disk if there is a `cache`."""
+    if not isinstance(cache, bool | str | os.PathLike):
+        raise ValueError(f"cache: expected True, False or the path of a folder, got {cache!r}")
     if cache is False:
         for _ in first:
             pass

@@ -11,6 +11,7 @@ import gzip
 import lzma
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, Literal
 
@@ -221,7 +222,7 @@ class _Text:
         begin = time.perf_counter()
         with open(self.path, "rb") as raw, _uncompressed(raw, self.path, "rb") as file:
             n_bytes = os.fstat(raw.fileno()).st_size
-            while piece := file.read(_PIECE if size is None else min(size, _PIECE)):
+            while piece := self._read(file, _PIECE if size is None else min(size, _PIECE)):
                 self._parse(parser.feed, piece)
                 if size is not None and parser.bytes >= size:
                     yield take()
@@ -236,6 +237,12 @@ class _Text:
         if line is not None:
             seconds = time.perf_counter() - begin
             line.write(100, f"{n_rows} rows, finished after {seconds:.1f} s", last=True)
+
+    def _read(self, file: IO[bytes], n_bytes: int) -> bytes:
+        try:
+            return file.read(n_bytes)
+        except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+            raise ValueError(f"{self.path}: damaged, or cut off at its end: {error}") from error
 
     def _parse(self, method: Callable[..., None], *piece: bytes) -> None:
         try:
@@ -286,6 +293,8 @@ def write_svmlight(
     1 2:0.5
     -1 1:2
     """
+    if not isinstance(zero_based, bool):
+        raise ValueError(f"zero_based: expected True or False, got {zero_based!r}")
     rows = X if isinstance(X, RowBlocks) else RowBlocks.from_array(X)
     n = len(rows)
     labels = _column(y, np.float64, n, "y")
