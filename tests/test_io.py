@@ -597,11 +597,11 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
                 file.flush()
                 if not end:
                     process.send_signal(signal.SIGINT)
-                    err = process.communicate(timeout=20)[1]
+                    err = process.communicate(timeout=60)[1]
             if end:
                 assert process.stdout.readline() == b"parsed\n"
                 process.send_signal(signal.SIGINT)
-                err = process.communicate(timeout=20)[1]
+                err = process.communicate(timeout=60)[1]
         assert b"KeyboardInterrupt" in err
         assert not list(folder.iterdir())
 
