@@ -275,4 +275,5 @@ NB_MODULE(_core, m) {
     maxmargin::bind_items(m);
     maxmargin::bind_solver(m);
     maxmargin::bind_linear(m);
+    maxmargin::bind_svmlight(m);
 }

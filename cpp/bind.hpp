@@ -123,5 +123,7 @@ Csr<T, I> checked_csr(const Borrowed<T, 1>& values, const Borrowed<I, 1>& indice
 void bind_solver(nb::module_& m);
 // bind_linear.cpp
 void bind_linear(nb::module_& m);
+// bind_svmlight.cpp
+void bind_svmlight(nb::module_& m);
 
 }  // namespace maxmargin

@@ -63,6 +63,7 @@ _HOMES = {
 _MODULES = (
     "callbacks",
     "exceptions",
+    "io",
     "kernels",
     "linear",
     "monitor",

@@ -122,22 +122,15 @@ def display(estimator: Any, monitor: Monitor) -> Iterator[Listener]:
 
 
 class _Display:
-    """What ``verbose=True`` shows: a bar that moves on a terminal, a line a second elsewhere.
-
-    Written to Python's own ``sys.stdout``, so that notebooks and redirections get it.
-    """
+    """What ``verbose=True`` shows of a fit."""
 
     def __init__(self, name: str, n_subproblems: int) -> None:
-        self.name = name
+        self.line = Line(name)
         self.n_subproblems = n_subproblems
-        self.terminal = sys.stdout is not None and sys.stdout.isatty()
-        self.pause = 0.2 if self.terminal else 1.0
-        self.next = 0.0 if self.terminal else self.pause
 
     def update(self, event: Event, percent: int, attributes: Attributes | None) -> bool:
-        if event.seconds >= self.next:
-            self.next = event.seconds + self.pause
-            self.write(percent, self.describe(event), end="" if self.terminal else "\n")
+        if self.line.due(event.seconds):
+            self.line.write(percent, self.describe(event))
         return False
 
     def close(self, monitor: Monitor, end: str) -> None:
@@ -145,7 +138,7 @@ class _Display:
         text = f"{end} after {monitor.seconds:.1f} s"
         if monitor.latest is not None:
             text = f"{self.describe(monitor.latest)}, {text}"
-        self.write(percent, text, end="\n")
+        self.line.write(percent, text, last=True)
 
     def describe(self, event: Event) -> str:
         text = f"iteration {event.iteration}, violation {event.violation:.1e}"
@@ -153,12 +146,33 @@ class _Display:
             text = f"problem {event.subproblem + 1} of {self.n_subproblems}, {text}"
         return f"{text}, gap {event.dual_gap:.1e}"
 
-    def write(self, percent: int, text: str, end: str) -> None:
+
+class Line:
+    """How far something is: a bar that moves on a terminal, a line a second elsewhere.
+
+    Written to Python's own ``sys.stdout``, so that notebooks and redirections get it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.terminal = sys.stdout is not None and sys.stdout.isatty()
+        self.pause = 0.2 if self.terminal else 1.0
+        self.next = 0.0 if self.terminal else self.pause
+
+    def due(self, seconds: float) -> bool:
+        """Whether to write, so many seconds after the beginning."""
+        if seconds < self.next:
+            return False
+        self.next = seconds + self.pause
+        return True
+
+    def write(self, percent: int, text: str, last: bool = False) -> None:
+        """Write over the line before, on a terminal, or below it."""
         if not self.terminal:
-            print(f"{self.name}: {percent:3d} %, {text}", end=end, flush=True)
+            print(f"{self.name}: {percent:3d} %, {text}", flush=True)
             return
         width = shutil.get_terminal_size().columns - 1
         line = f"{self.name} [{'#' * (percent // 5):20}] {percent:3d} %  {text}"
-        if end == "":  # to be overwritten, so it must not wrap
+        if not last:  # to be overwritten, so it must not wrap
             line = line[:width]
-        print(f"\r{line:{width}}", end=end, flush=True)
+        print(f"\r{line:{width}}", end="\n" if last else "", flush=True)
