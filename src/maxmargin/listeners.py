@@ -124,13 +124,15 @@ def display(estimator: Any, monitor: Monitor) -> Iterator[Listener]:
 class _Display:
     """What ``verbose=True`` shows: a bar that moves on a terminal, a line a second elsewhere.
 
-    Written to Python's own ``sys.stdout``, so that notebooks and redirections get it.
+    Written to Python's own ``sys.stdout``, so that notebooks and redirections get it.  When nobody
+    reads it any more (a closed pipe, a full disk) the display goes quiet, and the fit goes on.
     """
 
     def __init__(self, name: str, n_subproblems: int) -> None:
         self.name = name
         self.n_subproblems = n_subproblems
-        self.terminal = sys.stdout is not None and sys.stdout.isatty()
+        self.open = not getattr(sys.stdout, "closed", sys.stdout is None)
+        self.terminal = self.open and sys.stdout.isatty()
         self.pause = 0.2 if self.terminal else 1.0
         self.next = 0.0 if self.terminal else self.pause
 
@@ -154,11 +156,15 @@ class _Display:
         return f"{text}, gap {event.dual_gap:.1e}"
 
     def write(self, percent: int, text: str, end: str) -> None:
-        if not self.terminal:
-            print(f"{self.name}: {percent:3d} %, {text}", end=end, flush=True)
-            return
-        width = shutil.get_terminal_size().columns - 1
-        line = f"{self.name} [{'#' * (percent // 5):20}] {percent:3d} %  {text}"
-        if end == "":  # to be overwritten, so it must not wrap
-            line = line[:width]
-        print(f"\r{line:{width}}", end=end, flush=True)
+        line = f"{self.name}: {percent:3d} %, {text}"
+        if self.terminal:
+            width = shutil.get_terminal_size().columns - 1
+            line = f"{self.name} [{'#' * (percent // 5):20}] {percent:3d} %  {text}"
+            if end == "":  # to be overwritten, so it must not wrap
+                line = line[:width]
+            line = f"\r{line:{width}}"
+        if self.open:
+            try:
+                print(line, end=end, flush=True)
+            except (OSError, ValueError):  # ValueError: closed meanwhile, or no such letters
+                self.open = False
