@@ -136,7 +136,7 @@ def _gap_at(problem: Problem, c: Floats, G: Floats, rho: Floats) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.where(problem.ridge > 0, slope / problem.ridge, np.sign(slope) * np.inf)
     move = np.where(slope == 0, 0.0, np.clip(inner, low, high))
-    gain = slope * move - problem.ridge * move**2 / 2
+    gain = move * (slope - problem.ridge * move / 2)  # the square of a wide box may overflow
     sums = np.bincount(problem.group[grouped], weights=c[grouped], minlength=len(rho))
     return max(float(gain.sum() + rho @ (sums - problem.target)), 0.0)  # in this order NaN stays
 
