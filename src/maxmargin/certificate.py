@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.exceptions import NotSeparableError
 from maxmargin.feasible import balance
-from maxmargin.problem import Floats, Problem
+from maxmargin.problem import Floats, Indices, Problem
 
 SEPARABLE = 1e-6
 """A hard margin below this fraction of the data's radius counts as none."""
@@ -70,6 +70,15 @@ def certify(problem: Problem, coefficients: Floats, gradient: Floats) -> Certifi
 def largest_violation(problem: Problem, c: Floats, G: Floats) -> float:
     """The violation alone, without the price of a gap."""
     return _largest(*_kkt_interval(problem, c, G))
+
+
+def violators(problem: Problem, c: Floats, G: Floats) -> Indices:
+    """The variables at a bound that could leave it downhill, beyond rounding."""
+    interval, _ = _kkt_interval(problem, c, G)
+    slope = _slope(problem, G, _model_rho(problem, c, G, interval))
+    rounding = 1e-12 * (1 + float(np.abs(G).max(initial=0.0)))
+    grow = (slope < -rounding) & (c < problem.upper)
+    return np.flatnonzero(grow | ((slope > rounding) & (c > problem.lower)))
 
 
 def _largest(interval: Floats, single: float) -> float:
