@@ -163,6 +163,9 @@ class Impatient:
     def diagonal(self):
         return np.diag(self.K).copy()
 
+    def subset(self, rows):
+        return Impatient(self.K[np.ix_(rows, rows)])
+
     def tile(self, rows, other, cols):
         self.products += rows[0] == 0
         if self.products == 3:

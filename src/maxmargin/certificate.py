@@ -76,7 +76,7 @@ def violators(problem: Problem, c: Floats, G: Floats) -> Indices:
     """The variables at a bound that could leave it downhill, beyond rounding."""
     interval, _ = _kkt_interval(problem, c, G)
     slope = _slope(problem, G, _model_rho(problem, c, G, interval))
-    rounding = 1e-12 * (1 + float(np.abs(G).max(initial=0.0)))
+    rounding = 1e-12 * float((np.abs(G) + np.abs(problem.linear)).max(initial=0.0))
     grow = (slope < -rounding) & (c < problem.upper)
     return np.flatnonzero(grow | ((slope > rounding) & (c > problem.lower)))
 

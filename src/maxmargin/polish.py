@@ -57,7 +57,7 @@ def _active_set(
     few, many = ROUNDS
     affordable = VALUES // max(problem.n_items * len(free), 1)
     for _ in range(min(max(affordable, few), many)):
-        if least < ROUNDING or not 0 < len(free) <= FEW:
+        if least < ROUNDING * problem.unit or not 0 < len(free) <= FEW:
             break
         step = _step(problem, items, c, F, free, n_threads)
         if not np.isfinite(step).all():
