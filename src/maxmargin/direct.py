@@ -88,6 +88,7 @@ def solve_least_squares(
     try:
         with one_blas_thread():
             check()
+            sample(system.matrix.items, n_threads)  # refused where it is not symmetric
             if starts is not None:
                 state = system.begun(starts)
             while outcome is Outcome.CONVERGED and not state.meets(asked):
@@ -134,7 +135,6 @@ class System:
                 )
         self.problems = problems
         self.matrix = Matrix(items, first.ridge, n_threads, check)
-        sample(self.matrix.items, n_threads)  # refused where it is not symmetric
         self.tied = len(first.target) > 0
         self.target: Floats = np.array([problem.target.sum() for problem in problems])
         self.linear = np.stack([problem.linear for problem in problems], axis=1)
