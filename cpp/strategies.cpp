@@ -153,6 +153,12 @@ class Sweep : public Strategy {
         std::iota(order_.begin(), order_.end(), index{0});
     }
 
+    // The gradient of a variable; a sweep that finds no move still polls, every so many of them.
+    double gradient(const View& view, index i) {
+        if (++asked_ % kPollEvery == 0) view.control.poll();
+        return view.gradient(i);
+    }
+
     bool violates(const View& view, index i, double gradient, double tol) const {
         const double rho = glance_.rho(view.part.group[i]);
         return (gradient < rho - tol / 2 && view.part.up(i)) ||
@@ -176,6 +182,10 @@ class Sweep : public Strategy {
     std::vector<index> order_;
     std::size_t position_ = 0;
     bool moved_ = true;
+
+  private:
+    static constexpr index kPollEvery = 1024;
+    index asked_ = 0;
 };
 
 // Simplified SMO: every violator in turn, with a random partner.
@@ -186,13 +196,13 @@ class Random final : public Sweep {
         view.random.shuffle(order_);
     }
     bool visit(const View& view, index i, double tol, Move& move) override {
-        const double g = view.gradient(i);
+        const double g = gradient(view, i);
         if (!violates(view, i, g, tol)) return false;
         if (view.part.group[i] < 0) return single_step(view, i, g, move), true;
         constexpr int kTries = 20;
         for (int k = 0; k < kTries; ++k) {
             const index j = view.random.below(view.part.size());
-            if (pair(view, i, j, view.gradient(j) - g, tol, move)) return true;
+            if (pair(view, i, j, gradient(view, j) - g, tol, move)) return true;
         }
         return false;
     }
@@ -210,13 +220,13 @@ class Platt final : public Sweep {
         free_ = order_;
     }
     bool visit(const View& view, index i, double tol, Move& move) override {
-        const double g = view.gradient(i);
+        const double g = gradient(view, i);
         if (!violates(view, i, g, tol)) return false;
         if (view.part.group[i] < 0) return single_step(view, i, g, move), true;
         index best = -1;
         double most = 0, slope = 0;
         for (index j : free_) {
-            const double difference = view.gradient(j) - g;
+            const double difference = gradient(view, j) - g;
             if (std::abs(difference) <= most) continue;
             most = std::abs(difference);
             slope = difference;
@@ -226,7 +236,7 @@ class Platt final : public Sweep {
         const index m = view.part.size(), start = view.random.below(m);
         for (index k = 0; k < m; ++k) {
             const index j = (start + k) % m;
-            if (pair(view, i, j, view.gradient(j) - g, tol, move)) return true;
+            if (pair(view, i, j, gradient(view, j) - g, tol, move)) return true;
         }
         return false;
     }
@@ -256,7 +266,7 @@ class Coordinate final : public Sweep {
         return true;
     }
     bool visit(const View& view, index i, double tol, Move& move) override {
-        const double g = view.gradient(i);
+        const double g = gradient(view, i);
         if (std::abs(pull(view.part, i, g)) < tol / 2) return false;
         single_step(view, i, g, move);
         if (move.values[0] == view.part.c[i]) return false;

@@ -299,8 +299,62 @@ def test_labels_that_the_fit_has_not_seen(two):
         svc.margins(X, y[:5])
 
 
-def test_rankings_have_neither():
-    assert not hasattr(RankSVM(), "margins") and not hasattr(RankSVM(), "diagnose")
+@pytest.mark.parametrize("by", ["grades", "pairs"])
+def test_rankings_are_diagnosed_by_pairs(two, by):
+    X, _, w = two
+    y, qid = np.round(X[:, 2]), np.arange(100) % 4
+    pairs = np.random.default_rng(3).permutation(np.argwhere(y[:, None] > y))[:300]
+    given = {"y": y, "qid": qid} if by == "grades" else {"pairs": pairs}
+    rank = RankSVM(kernel="linear", C=0.01, tol=1e-9).fit(X, **given, sample_weight=w)
+    d = rank.diagnose(X, **given, sample_weight=w)
+
+    if by == "grades":
+        alike = (y[:, None] > y) & (qid[:, None] == qid)
+        expected = np.argwhere(alike & (w[:, None] * w > 0))
+        order = np.lexsort(d.pairs.T[::-1])
+        np.testing.assert_array_equal(d.pairs[order], expected)
+    else:
+        np.testing.assert_array_equal(d.pairs, pairs[w[pairs].prod(axis=1) > 0])
+    a, b = d.pairs.T
+    assert len(d.pairs) == rank.n_pairs_ == len(d.alpha) == len(d.case)
+    f, norm, price = rank.predict(X), np.linalg.norm(rank.coef_), 0.01 * w[a] * w[b]
+    ahead = f[a] - f[b]
+    np.testing.assert_allclose(d.slack, np.maximum(1 - ahead, 0), atol=1e-9)
+    np.testing.assert_allclose(d.margin, ahead / norm)
+    assert d.norm == pytest.approx(norm)
+    np.testing.assert_allclose(d.alpha @ (X[a] - X[b]), rank.coef_[0], atol=1e-9)
+    assert np.all((d.alpha >= 0) & (d.alpha <= price))
+    assert d.primal == pytest.approx(norm**2 / 2 + price @ d.slack)
+    assert d.dual == pytest.approx(d.alpha.sum() - norm**2 / 2)
+    assert d.primal == pytest.approx(rank.objective_) and 0 <= d.gap <= 1e-6 * d.primal
+
+    case = np.select(
+        [ahead <= 0, np.abs(ahead - 1) < 1e-6, ahead > 1], ["misordered", "on", "outside"], "inside"
+    )
+    np.testing.assert_array_equal(d.case, case)
+    assert set(case) == {"misordered", "on", "outside", "inside"}
+    np.testing.assert_array_equal((d.alpha > 0) & (d.alpha < price), case == "on")
+    np.testing.assert_array_equal(d.alpha == 0, case == "outside")
+    assert d.intercept_interval == (0, 0) and d.classes == ()
+    points = X[w > 0]
+    furthest = np.sqrt(((points[:, None] - points) ** 2).sum(-1).max())
+    assert furthest / 2 <= d.radius <= furthest / np.sqrt(2)
+    assert d.complexity == pytest.approx((d.radius * norm) ** 2)
+    assert "pairs" in str(d) and "misordered" in str(d)
+
+
+def test_rankings_know_their_pairs_again(two):
+    X, _, _ = two
+    y, pairs = np.round(X[:, 2]), np.array([(0, 1), (2, 3), (4, 5)])
+    rank = RankSVM().fit(X, y)
+    for other in ({"y": -y}, {"y": y, "qid": np.arange(100) % 4}, {"pairs": pairs}):
+        with pytest.raises(ValueError, match=r"diagnose needs .*X, y, qid, pairs, sample_weight"):
+            rank.diagnose(X, **other)
+    rank.fit(X, pairs=pairs)
+    assert len(rank.diagnose(X, pairs=pairs).alpha) == 3
+    with pytest.raises(ValueError, match="diagnose needs"):  # the same first items, other second
+        rank.diagnose(X, pairs=pairs[:, [0, 0]] + [0, 10])
+    assert not hasattr(rank, "margins")
 
 
 def test_the_fit_is_not_warned_of_again(two):

@@ -260,24 +260,29 @@ def test_a_listener_can_stop_it(data, memory):
 
 
 class Impatient:
-    """A Gram matrix whose user presses Ctrl-C at the third product."""
+    """A Gram matrix whose user presses Ctrl-C at the third product, after the sample."""
 
     dtype = np.dtype(np.float64)
 
     def __init__(self, K):
-        self.K, self.products = K, 0
+        self.K, self.products, self.numbers = K, 0, np.arange(len(K))
 
     def __len__(self):
-        return len(self.K)
+        return len(self.numbers)
 
     def diagonal(self):
-        return np.diag(self.K).copy()
+        return np.diag(self.K)[self.numbers]
+
+    def subset(self, rows):
+        some = Impatient(self.K)
+        some.numbers = self.numbers[rows]
+        return some
 
     def tile(self, rows, other, cols):
         self.products += rows[0] == 0
-        if self.products == 3:
+        if self.products == 4:
             raise KeyboardInterrupt
-        return self.K[np.ix_(rows, cols)]
+        return self.K[np.ix_(self.numbers[rows], other.numbers[cols])]
 
 
 def test_an_interrupt_leaves_the_model_as_it_stands(data):
@@ -462,7 +467,7 @@ def test_fits_at_once_give_blas_its_threads_back(data):
                 self.products = 1
                 all_inside.wait(10)
                 seen.extend(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
-            return self.K[np.ix_(rows, cols)]
+            return self.K[np.ix_(self.numbers[rows], other.numbers[cols])]
 
     def fit(i):
         for matrix in [Waits(K), *[K] * i]:  # the first to enter is not the last to leave

@@ -1,5 +1,7 @@
 import gc
+import io
 import math
+import os
 import pickle
 import re
 import signal
@@ -516,6 +518,38 @@ def test_verbose_last_line_says_how_it_ended(terminal, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "ended by ValueError after 0." in out
     assert out.endswith("\n")
+
+
+def test_verbose_goes_quiet_when_nobody_reads():
+    """As in ``python fit.py | head -1``: the pipe is closed, and the model is not lost."""
+    script = f"""
+import os, sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from toy_monitored import Toy, X, stalled, y
+est = Toy(paths=[stalled(20)], verbose=True, time_limit=2.5).fit(X, y)
+assert len(est.predict(X)) == len(X)
+sys.stderr.write("fitted")
+sys.stderr.flush()
+os._exit(0)  # Python itself would complain of the pipe
+"""
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline().startswith("Toy: ")
+        process.stdout.close()
+        assert process.stderr.read() == "fitted"
+    assert process.returncode == 0
+
+
+def test_verbose_on_a_closed_stream(monkeypatch):
+    stream = io.StringIO()
+    stream.close()
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert Toy(verbose=True).fit(X, y).steps_ == [1]
 
 
 def test_verbose_without_any_output_stream(monkeypatch):

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.exceptions import NotSeparableError
 from maxmargin.feasible import balance
-from maxmargin.problem import Floats, Problem
+from maxmargin.problem import Floats, Indices, Problem
 
 SEPARABLE = 1e-6
 """A hard margin below this fraction of the data's radius counts as none."""
@@ -70,6 +70,15 @@ def certify(problem: Problem, coefficients: Floats, gradient: Floats) -> Certifi
 def largest_violation(problem: Problem, c: Floats, G: Floats) -> float:
     """The violation alone, without the price of a gap."""
     return _largest(*_kkt_interval(problem, c, G))
+
+
+def violators(problem: Problem, c: Floats, G: Floats) -> Indices:
+    """The variables at a bound that could leave it downhill, beyond rounding."""
+    interval, _ = _kkt_interval(problem, c, G)
+    slope = _slope(problem, G, _model_rho(problem, c, G, interval))
+    rounding = 1e-12 * float((np.abs(G) + np.abs(problem.linear)).max(initial=0.0))
+    grow = (slope < -rounding) & (c < problem.upper)
+    return np.flatnonzero(grow | ((slope > rounding) & (c > problem.lower)))
 
 
 def _largest(interval: Floats, single: float) -> float:
@@ -136,7 +145,7 @@ def _gap_at(problem: Problem, c: Floats, G: Floats, rho: Floats) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.where(problem.ridge > 0, slope / problem.ridge, np.sign(slope) * np.inf)
     move = np.where(slope == 0, 0.0, np.clip(inner, low, high))
-    gain = slope * move - problem.ridge * move**2 / 2
+    gain = move * (slope - problem.ridge * move / 2)  # the square of a wide box may overflow
     sums = np.bincount(problem.group[grouped], weights=c[grouped], minlength=len(rho))
     return max(float(gain.sum() + rho @ (sums - problem.target)), 0.0)  # in this order NaN stays
 

@@ -29,8 +29,9 @@ from numpy.typing import ArrayLike
 
 from maxmargin.certificate import Certificate, certify
 from maxmargin.inverse import Check, Inverse, Matrix, inverse, is_affordable, one_blas_thread
+from maxmargin.kernels import sample
 from maxmargin.problem import Floats, Problem
-from maxmargin.solution import Accuracy, Outcome, Solution, solution
+from maxmargin.solution import Accuracy, Outcome, Solution, check_finite, solution
 
 MAX_STEPS = 10_000
 """Of conjugate gradients, unless ``max_iter`` says otherwise."""
@@ -88,6 +89,7 @@ def solve_least_squares(
     outcome = Outcome.CONVERGED
     try:
         with one_blas_thread():
+            sample(system.matrix.items, n_threads)  # refused where it is not symmetric
             if starts is not None:  # whoever stops the fit before its start is known loses that
                 state = system.begun(starts)
             system.matrix.check = check
@@ -281,6 +283,9 @@ class _Watch:
     def finish(self, state: State, outcome: Outcome) -> list[Solution]:
         problems = range(len(state.system.problems))
         views = [_View(state, j, outcome, self.asked) for j in problems]
+        answers = [view.solution() for view in views]
+        for problem, answer in zip(state.system.problems, answers, strict=True):
+            check_finite(problem, answer)
         for monitor, view in zip(self.monitors, views, strict=False):
             monitor.finish(view)
-        return [view.solution() for view in views]
+        return answers

@@ -8,12 +8,6 @@ NOT_FINITE = (
     "The dual coefficients or intercepts are not finite. The input data may contain large values "
     "and need to be preprocessed."
 )
-"""What a ValueError says of a model that overflowed, in LIBSVM's words."""
-
-NOT_FINITE = (
-    "The dual coefficients or intercepts are not finite. The input data may contain large values "
-    "and need to be preprocessed."
-)
 """What is said, in scikit-learn's words, when numbers have grown beyond float64."""
 
 

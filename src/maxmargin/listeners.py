@@ -150,12 +150,14 @@ class _Display:
 class Line:
     """How far something is: a bar that moves on a terminal, a line a second elsewhere.
 
-    Written to Python's own ``sys.stdout``, so that notebooks and redirections get it.
+    Written to Python's own ``sys.stdout``, so that notebooks and redirections get it.  When nobody
+    reads it any more (a closed pipe, a full disk) it goes quiet, and what it tells of goes on.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.terminal = sys.stdout is not None and sys.stdout.isatty()
+        self.open = not getattr(sys.stdout, "closed", sys.stdout is None)
+        self.terminal = self.open and sys.stdout.isatty()
         self.pause = 0.2 if self.terminal else 1.0
         self.next = 0.0 if self.terminal else self.pause
 
@@ -168,11 +170,15 @@ class Line:
 
     def write(self, percent: int, text: str, last: bool = False) -> None:
         """Write over the line before, on a terminal, or below it."""
-        if not self.terminal:
-            print(f"{self.name}: {percent:3d} %, {text}", flush=True)
-            return
-        width = shutil.get_terminal_size().columns - 1
-        line = f"{self.name} [{'#' * (percent // 5):20}] {percent:3d} %  {text}"
-        if not last:  # to be overwritten, so it must not wrap
-            line = line[:width]
-        print(f"\r{line:{width}}", end="\n" if last else "", flush=True)
+        line, end = f"{self.name}: {percent:3d} %, {text}", "\n"
+        if self.terminal:
+            width = shutil.get_terminal_size().columns - 1
+            line = f"{self.name} [{'#' * (percent // 5):20}] {percent:3d} %  {text}"
+            if not last:  # to be overwritten, so it must not wrap
+                line, end = line[:width], ""
+            line = f"\r{line:{width}}"
+        if self.open:
+            try:
+                print(line, end=end, flush=True)
+            except (OSError, ValueError):  # ValueError: closed meanwhile, or no such letters
+                self.open = False

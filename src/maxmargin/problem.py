@@ -204,12 +204,39 @@ def _weights(sample_weight: ArrayLike | None, n: int) -> Floats:
     if sample_weight is None:
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,) or not np.all(weights > 0):
+    if weights.shape != (n,) or not np.all((weights > 0) & (weights < np.inf)):
         raise ValueError(
-            f"sample_weight must hold {n} positive numbers, one for each item; "
-            "drop the rows of weight zero first."
+            f"sample_weight must hold {n} positive, finite numbers, one for each item (or the "
+            "product of a pair's): drop the rows of weight zero, divide the rest by their mean."
         )
     return weights
+
+
+def _prices(C: float, sample_weight: ArrayLike | None, n: int) -> Floats:
+    """C w_i, the price of each item's slack.  Only C itself may be infinite: the hard margin."""
+    weights = _weights(sample_weight, n)
+    with np.errstate(over="ignore"):
+        prices = C * weights
+        within = np.isfinite(prices.sum()) or np.isinf(C)
+    if not (within and np.all(prices > 0)):
+        raise _out_of_range(C, weights)
+    return prices
+
+
+def _ridges(C: float, sample_weight: ArrayLike | None, n: int) -> Floats:
+    """1 / (C w_i), where slacks are squared."""
+    with np.errstate(over="ignore"):
+        ridges = 1 / _prices(C, sample_weight, n)
+    if not np.isfinite(ridges).all():
+        raise _out_of_range(C, _weights(sample_weight, n))
+    return ridges
+
+
+def _out_of_range(C: float, weights: Floats) -> ValueError:
+    return ValueError(
+        f"C={C:g} times sample_weight (from {weights.min():g} to {weights.max():g}) leaves the "
+        "range of float64. Divide the weights by their mean, and choose C for that."
+    )
 
 
 def _signs(y: ArrayLike) -> Floats:
@@ -233,7 +260,7 @@ def c_svc(
     Primal: minimise 1/2 |w|^2 + C sum_i w_i max(0, 1 - y_i f(x_i))  (Cortes and Vapnik 1995).
     """
     y = _signs(y)
-    lower, upper = _toward(y, C * _weights(sample_weight, len(y)))
+    lower, upper = _toward(y, _prices(C, sample_weight, len(y)))
     return _problem(-y, lower, upper, target=[0.0] if intercept else ())
 
 
@@ -245,7 +272,7 @@ def squared_hinge_svc(
     Primal: minimise 1/2 |w|^2 + C sum_i w_i max(0, 1 - y_i f(x_i))^2.
     """
     y = _signs(y)
-    ridge = 1 / (2 * C * _weights(sample_weight, len(y)))
+    ridge = _ridges(C, sample_weight, len(y)) / 2
     return _problem(-y, *_toward(y, np.inf), target=[0.0] if intercept else (), ridge=ridge)
 
 
@@ -287,7 +314,7 @@ def epsilon_svr(
     t = np.asarray(t, dtype=np.float64)
     n = len(t)
     side = _above_below(n)
-    lower, upper = _toward(side, np.tile(C * _weights(sample_weight, n), 2))
+    lower, upper = _toward(side, np.tile(_prices(C, sample_weight, n), 2))
     linear = side * epsilon - np.tile(t, 2)
     return _problem(
         linear, lower, upper, target=[0.0] if intercept else (), item=_twice(n), n_items=n
@@ -308,7 +335,7 @@ def squared_epsilon_svr(
     t = np.asarray(t, dtype=np.float64)
     n = len(t)
     side = _above_below(n)
-    ridge = np.tile(1 / (2 * C * _weights(sample_weight, n)), 2)
+    ridge = np.tile(_ridges(C, sample_weight, n) / 2, 2)
     linear = side * epsilon - np.tile(t, 2)
     target = [0.0] if intercept else ()
     return _problem(
@@ -326,7 +353,7 @@ def nu_svr(
     """
     t = np.asarray(t, dtype=np.float64)
     n = len(t)
-    weights = C * _weights(sample_weight, n)
+    weights = _prices(C, sample_weight, n)
     half = nu * weights.sum() / 2
     return _problem(
         -np.tile(t, 2),
@@ -355,7 +382,7 @@ def svdd(diagonal: ArrayLike, C: float = 1.0, sample_weight: ArrayLike | None = 
     Primal: minimise R^2 + C sum_i w_i max(0, |x_i - a|^2 - R^2), halved.  Needs C sum(w) >= 1.
     """
     diagonal = np.asarray(diagonal, dtype=np.float64)
-    size = C * _weights(sample_weight, len(diagonal))
+    size = _prices(C, sample_weight, len(diagonal))
     if size.sum() < 1:
         raise ValueError(
             f"svdd needs C * sum(sample_weight) >= 1; got {size.sum():g}.  Below that the ball "
@@ -373,7 +400,7 @@ def ranking(
     ``sample_weight`` holds one weight for each pair, the product of its items'.
     """
     pairs = np.asarray(pairs, dtype=np.int64)
-    size = C * _weights(sample_weight, len(pairs))
+    size = _prices(C, sample_weight, len(pairs))
     return _problem(
         -np.ones(len(pairs)), 0.0, size, item=pairs[:, 0], minus=pairs[:, 1], n_items=n_items
     )
@@ -390,7 +417,7 @@ def crammer_singer(
     labels = np.asarray(labels, dtype=np.int64)
     n = len(labels)
     right = (labels[:, None] == np.arange(n_classes)).ravel()
-    size = np.repeat(C * _weights(sample_weight, n), n_classes)
+    size = np.repeat(_prices(C, sample_weight, n), n_classes)
     return _problem(
         np.where(right, 0.0, 1.0),
         *_toward(np.where(right, 1.0, -1.0), size),
@@ -410,5 +437,5 @@ def least_squares(
     Primal: minimise 1/2 |w|^2 + C / 2 sum_i w_i (y_i - f(x_i))^2.
     """
     y = np.asarray(y, dtype=np.float64)
-    ridge = 1 / (C * _weights(sample_weight, len(y)))
+    ridge = _ridges(C, sample_weight, len(y))
     return _problem(-y, -np.inf, np.inf, target=[0.0] if intercept else (), ridge=ridge)

@@ -16,14 +16,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxmargin.certificate import Certificate, certify, check_separable, is_indefinite
-from maxmargin.exceptions import NOT_FINITE
+from maxmargin.kernels import sample
 from maxmargin.polish import polish as polished
 from maxmargin.problem import Floats, Problem
-from maxmargin.solution import Accuracy, Outcome, Solution, relative_gap, solution
+from maxmargin.solution import (
+    Accuracy,
+    Outcome,
+    Solution,
+    check_finite,
+    relative_gap,
+    solution,
+)
 
 EPSILON = float(np.finfo(np.float64).eps)
-SAMPLE = 100
-"""Items whose kernel matrix is asked whether the kernel is positive semi-definite."""
 
 
 class Engine(Protocol):
@@ -135,6 +140,7 @@ class Run:
     def _until_done(self) -> tuple[Outcome, Point]:
         if self._poll():  # the fit is over before this problem began
             return self._stop_reason(), self.point()
+        self._check_start()
         while True:
             end = self._let_work()
             if end == "stopped":
@@ -240,22 +246,22 @@ class Run:
 
     @cached_property
     def _sample_indefinite(self) -> bool:
-        n = len(self.items)
-        rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
-        K = self.items.tile(rows, self.items, rows, self.n_threads)
         precision = float(np.finfo(self.items.dtype).eps)
-        return is_indefinite(self.problem, K, precision)
+        return is_indefinite(self.problem, sample(self.items, self.n_threads), precision)
+
+    def _check_start(self) -> None:
+        """Refuse what no work can mend: a kernel that is not symmetric, numbers too large."""
+        _ = self._sample_indefinite
+        self._check_finite(self.describe(self.point(), Outcome.RUNNING))
 
     def _check_finite(self, answer: Solution) -> None:
-        if np.isfinite(answer.gradient).all():
-            return
-        if self.engine.negative_curvature:
+        if self.engine.negative_curvature and not np.isfinite(answer.gradient).all():
             raise ValueError(
                 "The kernel is not positive semi-definite on these data, and without an upper "
                 "bound on the coefficients the objective has no minimum. Use another kernel, "
                 "other parameters of it, or a loss that bounds them (loss='hinge', a finite C)."
             )
-        raise ValueError(NOT_FINITE)
+        check_finite(self.problem, answer)
 
 
 class View:

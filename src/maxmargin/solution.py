@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 
 from maxmargin.certificate import Certificate
+from maxmargin.exceptions import NOT_FINITE
 from maxmargin.problem import Floats, Problem
 
 
@@ -175,3 +176,24 @@ def solution(
         outcome=outcome,
         status=describe(outcome, certificate, asked),
     )
+
+
+HEAVY = 1e30
+"""A box this wide, or a ridge as small as its inverse, is what makes numbers overflow."""
+
+
+def check_finite(problem: Problem, answer: Solution) -> None:
+    """Refuse an answer whose gradient, objective or gap is not a number any more."""
+    figures = [answer.objective, answer.primal]
+    if np.isfinite(answer.gradient).all() and np.isfinite(figures).all() and answer.gap >= 0:
+        return
+    box = np.concatenate([problem.lower, problem.upper, problem.target])
+    widest = float(np.abs(box[np.isfinite(box)]).max(initial=0.0))
+    with np.errstate(divide="ignore"):
+        price = float((1 / problem.ridge[problem.ridge > 0]).max(initial=widest))
+    if price > HEAVY:
+        raise ValueError(
+            f"sample_weight and C allow coefficients up to {price:.1g}: the objective overflows "
+            "float64. Divide the weights by their mean, or use a smaller C."
+        )
+    raise ValueError(NOT_FINITE)

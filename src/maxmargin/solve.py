@@ -67,7 +67,7 @@ def solve(
     monitor : Subproblem, optional
         Who is told, and may stop: see ``maxmargin.monitor``.
     polish : bool, default=True
-        Whether a converged solution with few free variables is made exact, by one solve of its
+        Whether a converged solution with few free variables is made exact, by solving its
         equations.
 
     Returns

@@ -232,6 +232,36 @@ TEST("a poll that throws leaves the state of the last whole move") {
     }
 }
 
+TEST("a sweep that finds no move polls") {
+    // At c = 0 all gradients are 0 but those of the last two variables, which only one partner
+    // fits: a sweep of random partners misses it, and Platt's and a coordinate's come to it late.
+    constexpr index n = 100'000;
+    using Kind = StrategySpec::Kind;
+    for (const auto kind : {Kind::random, Kind::platt, Kind::coordinate}) {
+        Machine machine(n, 1.0, kLinear, kind != Kind::coordinate);
+        Part& part = machine.part;
+        std::fill(part.linear.begin(), part.linear.end(), 0.0);
+        std::fill(part.lower.begin(), part.lower.end(), 0.0);
+        std::fill(part.upper.begin(), part.upper.end(), 0.0);
+        part.linear[n - 2] = 1.0;
+        part.lower[n - 2] = -1.0;
+        part.linear[n - 1] = -1.0;
+        part.upper[n - 1] = 1.0;
+        Control control;
+        control.limit = 1;
+        bool running = false;
+        index polls = 0;
+        control.poll = [&] {
+            if (running && control.iterations == 0) ++polls;
+        };
+        Solver solver(*machine.items, part, spec(kind), {}, control);
+        running = true;
+        solver.run(1e-3);
+        CHECK(control.iterations == 1);
+        CHECK(polls >= 5);
+    }
+}
+
 TEST("an indefinite kernel is noticed") {
     const Kernel sigmoid{Kernel::Kind::sigmoid, 3.0, 1.0, 3};
     const Machine machine(100, 10.0, sigmoid, true);

@@ -2,6 +2,7 @@
 
 from maxmargin.kernels.base import FittedKernel, Items, Kernel, native
 from maxmargin.kernels.precomputed import FromFunction, Precomputed
+from maxmargin.kernels.symmetry import sample
 from maxmargin.kernels.vector import RBF, Laplacian, Linear, Polynomial, Sigmoid
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "Precomputed",
     "Sigmoid",
     "native",
+    "sample",
 ]

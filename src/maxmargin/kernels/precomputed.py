@@ -12,7 +12,8 @@ from sklearn.utils import check_array
 
 from maxmargin import _core
 from maxmargin._compat import safe_indexing
-from maxmargin.kernels.base import BlockItems, FittedKernel, Kernel, as_values, n_rows
+from maxmargin.kernels.base import BlockItems, FittedKernel, Kernel, as_values
+from maxmargin.kernels.symmetry import asymmetry, check_symmetric, without_rounding
 
 
 class Precomputed(Kernel):
@@ -29,7 +30,7 @@ class Precomputed(Kernel):
                 f"X should be a square kernel matrix, got {X.shape}: the kernel between all pairs "
                 f"of training samples"
             )
-        if _asymmetry(X) > 1:
+        if asymmetry(X) > 1:
             raise ValueError(
                 "X: the precomputed kernel matrix is not symmetric; pass the Gram matrix of the "
                 "training samples, or (X + X.T) / 2 where the difference is noise"
@@ -65,7 +66,7 @@ class FittedPrecomputed(FittedKernel):
             )
         square = X.shape[0] == X.shape[1]
         if square:  # of new items, maybe, and then not symmetric
-            X = _without_rounding(X)
+            X = without_rounding(X)
         return _core.gram_items(X, np.arange(self.n_items) if square else None)
 
     def select(self, ids: np.ndarray) -> _core.Items:
@@ -124,9 +125,8 @@ class WholeItems(BlockItems):
         if gram is None:
             n = len(self)
             matrix = as_values(self.kernel.block(self.X, self.X), (n, n))
-            if _asymmetry(matrix, self.dtype) > 1:
-                raise ValueError("kernel: it is not symmetric, f(X, X) differs from f(X, X).T")
-            matrix = _without_rounding(matrix, self.dtype)
+            check_symmetric(matrix, self.dtype)
+            matrix = without_rounding(matrix, self.dtype)
             gram = _core.gram_items(matrix.astype(self.dtype, copy=False), np.arange(n))
             self._gram = gram
         return gram
@@ -165,33 +165,3 @@ def _as_matrix(X: Any, dtype: DTypeLike | None = None) -> np.ndarray:
         "input_name": "X",
     }
     return check_array(X, **options)
-
-
-ROUNDING = {"float32": 1e-5, "float64": 1e-8}
-"""By how much of its largest value a Gram matrix may differ from its transpose."""
-
-
-def _asymmetry(K: np.ndarray, dtype: DTypeLike | None = None) -> float:
-    """The largest |K - K'|, in units of what rounding explains, in K or in data of this dtype."""
-    if K.size == 0:
-        return 0.0
-    largest = max(float(K.max()), -float(K.min()))
-    if largest == 0:
-        return 0.0
-    # Block by block, to need no copy of K.
-    blocks = [slice(first, first + 256) for first in range(0, n_rows(K), 256)]
-    with np.errstate(over="ignore"):
-        difference = max(float(np.abs(K[rows] - K[:, rows].T).max()) for rows in blocks)
-    rounding = max(ROUNDING[np.dtype(name).name] for name in (K.dtype, dtype or K.dtype))
-    return difference / largest / rounding
-
-
-def _without_rounding(K: np.ndarray, dtype: DTypeLike | None = None) -> np.ndarray:
-    """K, or its symmetric part where K is symmetric up to rounding.
-
-    So no bit of a result depends on the triangle that was read.
-    """
-    if not 0 < _asymmetry(K, dtype) <= 1:
-        return K
-    half = 0.5 * K
-    return half + half.T

@@ -135,7 +135,7 @@ class KernelMachine(Versioned, CallbackSupportMixin, BaseEstimator):
         """Validate the training data, drop rows without weight and prepare the items."""
         given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight, **metadata}}
         if sp.issparse(X) and inputs.is_precomputed(self.kernel):
-            raise TypeError("Sparse precomputed kernels are not supported.")
+            raise TypeError("Sparse precomputed kernels are not supported. Pass X.toarray().")
         if inputs.takes_arrays(self.kernel):
             X = self._validated(X, y, reset=True)
         else:

@@ -392,7 +392,8 @@ class NuSVC(CalibratedClassifier):
         "probability": ["boolean"],
     }
     _one_class_left = (
-        "specified nu is infeasible: all samples with positive weights belong to the same class."
+        "specified nu is infeasible: all samples with positive weights belong to the same class. "
+        "sample_weight must be positive for rows of two classes or more."
     )
 
     def __init__(

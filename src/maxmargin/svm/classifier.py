@@ -69,7 +69,10 @@ class KernelClassifier(MarginClassifier, ClassifierMixin, KernelMachine):
         if len(classes) < 2:
             if len(np.unique(given)) > 1:
                 raise ValueError(self._one_class_left)
-            raise ValueError("The number of classes has to be greater than one; got 1 class")
+            raise ValueError(
+                "The number of classes has to be greater than one; got 1 class. y must hold two "
+                "labels or more; of a single class, OneClassSVM and SVDD learn the border."
+            )
         class_weight = compute_class_weight(
             self.class_weight, classes=classes, y=samples.y, sample_weight=samples.weights
         )
@@ -80,7 +83,10 @@ class KernelClassifier(MarginClassifier, ClassifierMixin, KernelMachine):
             )
         return Labels(classes, index, class_weight, samples.weights * class_weight[index])
 
-    _one_class_left = "Invalid input - all samples with positive weights belong to the same class."
+    _one_class_left = (
+        "Invalid input - all samples with positive weights belong to the same class. sample_weight "
+        "must be positive for rows of two classes or more."
+    )
 
     def _tasks(
         self,

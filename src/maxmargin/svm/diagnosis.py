@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificate import certify
-from maxmargin.problem import Floats, Problem, svdd
+from maxmargin.problem import Floats, Indices, Problem, svdd
 from maxmargin.solve import solve
 from maxmargin.svm.training import Subproblem, Task
 
-CASES = ("outside", "on", "inside", "misclassified", "absent")
+CASES = ("outside", "on", "inside", "misclassified", "misordered", "absent")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Diagnosis:
 
     Arrays have one entry for each row of the training data, in its order; a row that takes no part
     (weight 0, or neither of the two classes) has alpha and slack 0, margin NaN and the case
-    "absent".
+    "absent".  In ranking they have one entry for each pair of ``pairs`` instead, and f(x) below is
+    the difference of the pair's scores.
 
     Attributes
     ----------
@@ -47,8 +48,9 @@ class Diagnosis:
     margin : array of shape (n_samples,) or None
         y f(x) / |w|, negative on the wrong side; None where there are no classes.
     case : array of str of shape (n_samples,)
-        Classification: "outside" the margin, "on" it, "inside", or "misclassified" (y f(x) <= 0).
-        Otherwise "inside" the tube, half-space or ball, "on" its border, or "outside".
+        Classification: "outside" the margin, "on" it, "inside", or "misclassified" (y f(x) <= 0);
+        ranking the same, but "misordered".  Otherwise "inside" the tube, half-space or ball, "on"
+        its border, or "outside".
     primal, dual : float
         The primal and the maximised dual objective; primal - dual = gap.
     gap : float
@@ -66,6 +68,8 @@ class Diagnosis:
         R^2 |w|^2, which is R^2 / margin^2 for a classifier: the lectures' margin complexity.
     classes : tuple
         The labels that the problem separates, if any.
+    pairs : array of shape (n_pairs, 2) or None
+        Ranking: the rows (a, b) of the training data of which a is to score above b.
     """
 
     alpha: Floats
@@ -81,17 +85,19 @@ class Diagnosis:
     radius: float
     complexity: float
     classes: tuple[Any, ...]
+    pairs: Indices | None = None
 
     def __str__(self) -> str:
         low, high = self.intercept_interval
         about = f" ({' / '.join(map(str, self.classes))})" if self.classes else ""
+        what = "rows" if self.pairs is None else "pairs"
         lines = [
             f"Diagnosis{about}",
             f"primal {self.primal:.8g}, dual {self.dual:.8g}, gap {self.gap:.2g}, "
             f"violation {self.violation:.2g}",
             f"|w| {self.norm:.6g}, radius {self.radius:.6g}, complexity {self.complexity:.6g}, "
             f"intercept in [{low:.6g}, {high:.6g}]",
-            f"{'case':<14}{'rows':>8}{'sum of |alpha|':>16}{'sum of slack':>14}"
+            f"{'case':<14}{what:>8}{'sum of |alpha|':>16}{'sum of slack':>14}"
             + ("" if self.margin is None else f"{'least margin':>14}"),
         ]
         for case in CASES:
@@ -123,7 +129,7 @@ class Judgement:
     room : array of shape (n,)
         By how much a row keeps its constraint; negative: violates it.
     functional, margin : array of shape (n,) or None
-        y f(x) and y f(x) / |w|, where there are classes.
+        y f(x) and y f(x) / |w|, where there are classes or pairs.
     divisor : float
         The model is the problem's solution divided by it.
     """
@@ -147,7 +153,7 @@ class Diagnosable:
     _least_squares: ClassVar[bool] = False
 
     def _judge(self, index: int, task: Task, coefficients: Floats, scores: Floats) -> Judgement:
-        """The rows of problem ``index``, from its variables and its scores F = K D'c."""
+        """The rows (or pairs) of problem ``index``, from its variables and scores F = K D'c."""
         raise NotImplementedError
 
     def diagnose(self, X: Any, y: Any = None, sample_weight: Any = None) -> Diagnosis | Diagnoses:
@@ -171,10 +177,14 @@ class Diagnosable:
         ValueError
             When these are not the data, or the parameters, that the machine was fitted with.
         """
+        return self._diagnoses(X, y, sample_weight=sample_weight)
+
+    def _diagnoses(self, X: Any, y: Any, **metadata: Any) -> Diagnosis | Diagnoses:
+        """What ``diagnose`` returns; ``metadata`` are the further arguments of ``fit``."""
         check_is_fitted(self)
         radius_of_all: float | None = None
         found = Diagnoses()
-        for index, task in enumerate(self._tasks_again(X, y, sample_weight)):
+        for index, task in enumerate(self._tasks_again(X, y, metadata)):
             items = task.items
             if task.part is not None:
                 radius = enclosing_radius(items, self.n_jobs)
@@ -183,7 +193,7 @@ class Diagnosable:
             found.append(self._diagnosis(index, task, items, radius))
         return found[0] if len(found) == 1 else found
 
-    def _tasks_again(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
+    def _tasks_again(self, X: Any, y: Any, metadata: dict[str, Any]) -> list[Task]:
         """The problems that ``fit`` would solve; it is an error if they are not those it solved.
 
         A copy's ``fit`` is cut short where it would train, because it alone knows, for each kind of
@@ -193,12 +203,13 @@ class Diagnosable:
         twin._train = lambda samples, tasks, *_, **__: tasks
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            tasks = twin.fit(X, y, sample_weight=sample_weight)
+            tasks = twin.fit(X, y, **metadata)
         same_kernel = tasks[0].samples.kernel.kernel == self._kernel.kernel
         if not same_kernel or checksum(tasks) != self._checksum:
+            arguments = ", ".join(["X", "y", *metadata])
             raise ValueError(
-                "X: diagnose needs the data that this machine was fitted to (X, y and "
-                "sample_weight, in the same order), and its parameters unchanged; these are others."
+                f"X: diagnose needs the data that this machine was fitted to ({arguments}, in the "
+                "same order), and its parameters unchanged; these are others."
             )
         return tasks
 
@@ -215,13 +226,20 @@ class Diagnosable:
         norm = float(np.sqrt(max(float(np.sum(spread * scores)), 0.0))) / judged.divisor
         low, high = _intercepts(problem, certificate.rho_interval / judged.divisor)
 
+        pairs = None
+        if problem.minus is not None:
+            pairs = task.rows[np.column_stack([problem.item, problem.minus])]
+        n = self.shape_fit_[0] if pairs is None else len(pairs)
+        there = task.rows if pairs is None else np.arange(n)
+
         def by_row(values: Any, absent: float) -> Floats:
-            out = np.full(self.shape_fit_[0], absent)
-            out[task.rows] = values
+            out = np.full(n, absent)
+            out[there] = values
             return out
 
-        case = np.full(self.shape_fit_[0], CASES[-1], dtype="<U13")
-        case[task.rows] = _cases(judged, certificate.violation / judged.divisor)
+        case = np.full(n, CASES[-1], dtype="<U13")
+        wrong = "misclassified" if pairs is None else "misordered"
+        case[there] = _cases(judged, certificate.violation / judged.divisor, wrong)
         slack = -judged.room if self._least_squares else np.maximum(-judged.room, 0.0)
         return Diagnosis(
             alpha=by_row(judged.alpha, 0.0),
@@ -237,10 +255,11 @@ class Diagnosable:
             radius=radius,
             complexity=(radius * norm) ** 2,
             classes=task.classes,
+            pairs=pairs,
         )
 
 
-def _cases(judged: Judgement, violation: float) -> NDArray[np.str_]:
+def _cases(judged: Judgement, violation: float, wrong: str) -> NDArray[np.str_]:
     """On the border are the rows that keep their constraint exactly, as far as was solved."""
     room, functional = judged.room, judged.functional
     near = max(violation, 1e-8 * (1 + float(np.abs(room).max())))
@@ -248,7 +267,7 @@ def _cases(judged: Judgement, violation: float) -> NDArray[np.str_]:
         return np.select([np.abs(room) <= near, room > 0], ["on", "inside"], "outside")
     return np.select(
         [functional <= 0, np.abs(room) <= near, room > 0],
-        ["misclassified", "on", "outside"],
+        [wrong, "on", "outside"],
         "inside",
     )
 
@@ -290,3 +309,5 @@ def _numbers(tasks: Sequence[Task]) -> Iterator[NDArray[Any]]:
     for task in tasks:
         p = task.problem
         yield from (p.linear, p.lower, p.upper, p.ridge, p.target, p.item, p.channel)
+        if p.minus is not None:
+            yield p.minus

@@ -90,6 +90,11 @@ def as_kernel(kernel: Any, gamma: float = 1.0, coef0: float = 0.0, degree: int =
     """The Kernel that a ``kernel`` parameter stands for: a name, an object or a function."""
     if isinstance(kernel, Kernel):
         return kernel
+    if isinstance(kernel, type):
+        raise ValueError(
+            f"kernel={kernel.__name__} is a class, and a kernel is an object of it: write "
+            f"kernel={kernel.__name__}(), with its parameters in the brackets."
+        )
     if callable(kernel):
         function: Any = kernel
         return FromFunction(function)
@@ -180,19 +185,33 @@ def positive_weights(sample_weight: Any, n: int) -> tuple[Floats, Indices]:
         )
     rows = np.flatnonzero(weights > 0)
     if len(rows) == 0:
-        raise ValueError("Invalid input - all samples have zero or negative weights.")
+        raise ValueError(
+            "Invalid input - all samples have zero or negative weights. sample_weight needs a "
+            "positive number for at least one row; None counts every row once."
+        )
+    with np.errstate(over="ignore"):
+        total = weights[rows].sum()
+    if not np.isfinite(total):
+        raise ValueError(
+            f"sample_weight: the sum of the weights, up to {weights.max():g}, overflows float64. "
+            "Divide them by their mean."
+        )
     return weights[rows], rows
 
 
 def check_magnitude(X: Any) -> None:
     """Refuse rows whose squared norm is not a number any more."""
+    values = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore"):
         if sp.issparse(X):
-            finite = np.isfinite(X.data.astype(np.float64) ** 2).all()
+            finite = np.isfinite(values.astype(np.float64) ** 2).all()
         else:
             finite = np.isfinite(np.einsum("ij,ij->i", X, X, dtype=np.float64)).all()
     if not finite:
-        raise ValueError(NOT_FINITE)
+        raise ValueError(
+            f"{NOT_FINITE} X holds numbers up to {np.abs(values).max():.1g}: scale it, for example "
+            "with make_pipeline(StandardScaler(), ...)."
+        )
 
 
 def check_gram(K: NDArray[Any]) -> None:
@@ -200,7 +219,8 @@ def check_gram(K: NDArray[Any]) -> None:
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             "Precomputed matrix must be a square matrix. "
-            f"Input is a {K.shape[0]}x{K.shape[1]} matrix."
+            f"Input is a {K.shape[0]}x{K.shape[1]} matrix. With kernel='precomputed', X holds the "
+            "kernel between all pairs of training samples."
         )
 
 

@@ -471,15 +471,17 @@ class SVDD(NoveltyDetector):
         if total >= 1 + rounding:
             return size, total
         if total > 1 - rounding:
-            total = 1.0
-        elif len(size) > 1:
+            total, shares = 1.0, size
+        else:
+            shares = weights / weights.max()
+        if total < 1 and len(size) > 1:
             warnings.warn(
                 f"C={self.C:g} is so small that C * sum(sample_weight) = {total:.3g} is below 1: "
                 "the ball shrinks to the mean of the data, with radius 0.  Use a larger C.",
                 UserWarning,
                 stacklevel=4,
             )
-        return size * ((1 + rounding) / size.sum()), total
+        return shares * ((1 + rounding) / shares.sum()), total
 
     def decision_function(self, X: Any) -> Floats:
         """R^2 - |phi(x) - a|^2.

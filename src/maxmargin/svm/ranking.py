@@ -14,10 +14,12 @@ from maxmargin._compat import Interval, fit_context, num_samples
 from maxmargin.problem import Floats, Indices, ranking
 from maxmargin.solution import Solution
 from maxmargin.svm.base import Attributes
+from maxmargin.svm.diagnosis import Diagnosable, Diagnoses, Diagnosis, Judgement
 from maxmargin.svm.single import SingleMachine
+from maxmargin.svm.training import Task
 
 
-class RankSVM(SingleMachine):
+class RankSVM(Diagnosable, SingleMachine):
     """Support vector ranking: of each pair, the first item is to score above the second.
 
     For pairs (a, b) with weights s_ab the machine solves
@@ -208,12 +210,14 @@ class RankSVM(SingleMachine):
             chosen = graded_pairs(grades, query)
         else:
             chosen = given_pairs(pairs, num_samples(X), samples.rows)
-        weights = samples.weights[chosen].prod(axis=1)
+        with np.errstate(over="ignore"):  # the problem refuses what is not finite
+            weights = samples.weights[chosen].prod(axis=1)
         chosen, weights = chosen[weights > 0], weights[weights > 0]  # products may underflow
         if len(chosen) == 0:
             raise ValueError(
                 "pairs: there is nothing to order.  Grades y make a pair of two items of one query "
-                "(qid) that differ in their grade; one sample makes none."
+                "(qid) that differ in their grade; one sample makes none.  Items whose "
+                "sample_weight is 0 are left out."
             )
 
         def model(solution: Solution) -> Attributes:
@@ -271,6 +275,41 @@ class RankSVM(SingleMachine):
                 right += w[i] * float(w[below] @ ((s[i] > s[below]) + 0.5 * (s[i] == s[below])))
                 total += w[i] * float(w[below].sum())
         return float(right / total) if total else float("nan")
+
+    def diagnose(
+        self, X: Any, y: Any = None, qid: Any = None, pairs: Any = None, sample_weight: Any = None
+    ) -> Diagnosis | Diagnoses:
+        """What the fit proves, and what became of each pair; see ``Diagnosis``.
+
+        Its arrays have one entry for each pair, in the order of ``Diagnosis.pairs``: alpha is the
+        pair's coefficient, slack is max(0, 1 - f(x_a) + f(x_b)) and the margin is
+        (f(x_a) - f(x_b)) / |w|.  The radius is that of the ball around the items.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            The training items.
+        y, qid, pairs, sample_weight : array-like, default=None
+            As they were given to ``fit``.
+
+        Returns
+        -------
+        Diagnosis
+
+        Raises
+        ------
+        ValueError
+            When these are not the data, or the parameters, that the machine was fitted with.
+        """
+        return self._diagnoses(X, y, qid=qid, pairs=pairs, sample_weight=sample_weight)
+
+    def _judge(self, index: int, task: Task, coefficients: Floats, scores: Floats) -> Judgement:
+        problem, f = task.problem, scores[:, 0]
+        ahead = f[problem.item] - f[problem.minus]
+        square = float(problem.spread(coefficients)[:, 0] @ f)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            margin = ahead / np.sqrt(max(square, 0.0))
+        return Judgement(coefficients, ahead - 1, ahead, margin)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
