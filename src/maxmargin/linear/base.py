@@ -25,7 +25,7 @@ from maxmargin.linear.choose import SOLVERS, choose
 from maxmargin.linear.losses import Loss
 from maxmargin.linear.penalties import Penalty
 from maxmargin.linear.problem import Design, LinearProblem
-from maxmargin.linear.solver import LinearSolution, Progress, Solver
+from maxmargin.linear.solver import LinearSolution, Progress, Solver, is_small
 from maxmargin.monitor import session
 from maxmargin.pickles import Versioned
 from maxmargin.problem import Floats, Indices
@@ -140,6 +140,7 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
         """Solve the problems, store the model and warn of an early end."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         solver = choose(self.solver, problems[0])
+        polish = solver.fast_at_the_end and is_small(problems[0])
         gap_tol = self.tol if self.gap_tol is None else self.gap_tol
         starts = starts if starts is not None else [None] * len(problems)
 
@@ -159,7 +160,7 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
             attributes=everything,
         ) as monitor:
             each = [
-                Progress(problem, gap_tol, self.max_iter, monitor.subproblem(i))
+                Progress(problem, gap_tol, self.max_iter, monitor.subproblem(i), polish)
                 for i, problem in enumerate(problems)
             ]
             with np.errstate(over="ignore", invalid="ignore"):

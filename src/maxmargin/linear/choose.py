@@ -19,9 +19,6 @@ SOLVERS: dict[str, type[Solver]] = {
 }
 """What ``solver=`` calls them."""
 
-TINY = 200_000
-"""Stored numbers below which coordinate descent has ended before another method has begun."""
-
 THIN = 80
 """Stored numbers of a row up to which second-order methods win: their matrix costs half the square
 of that for each row, where a sweep of coordinate descent costs twice it."""
@@ -65,8 +62,6 @@ def automatic(problem: LinearProblem) -> Solver:
         if isinstance(problem.loss, Squared):
             return Newton()
         coordinate = DualCoordinate()
-        if design.stored <= TINY and coordinate.refusal(problem) is None:
-            return coordinate
         if np.isinf(problem.loss.smoothness):
             return InteriorPoint() if thin else coordinate
         if thin or coordinate.refusal(problem) is not None:

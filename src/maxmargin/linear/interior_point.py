@@ -24,11 +24,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from maxmargin.inverse import one_blas_thread
 from maxmargin.linear.losses import EpsilonInsensitive, Hinge
 from maxmargin.linear.penalties import L2
 from maxmargin.linear.problem import LinearProblem
-from maxmargin.linear.solver import Progress, Solver
+from maxmargin.linear.solver import Progress, Solver, blas_limit
 from maxmargin.problem import Floats
 
 
@@ -42,6 +41,7 @@ class InteriorPoint(Solver):
     """
 
     name = "interior-point"
+    fast_at_the_end = True
 
     def __init__(self, most: int = 3000):
         self.most = most
@@ -56,13 +56,14 @@ class InteriorPoint(Solver):
         return None
 
     def solve(self, progress: Progress, start: Floats | None, seed: int) -> None:
-        path = Path(progress.problem, start)
-        iterations = 0
-        while not progress.ends(path.w, path.z, path.c, iterations, path.v):
-            if not path.step():
-                progress.stuck()
-                return
-            iterations += 1
+        with blas_limit(progress.problem.design.n_columns):
+            path = Path(progress.problem, start)
+            iterations = 0
+            while not progress.ends(path.w, path.z, path.c, iterations, path.v):
+                if not path.step():
+                    progress.stuck()
+                    return
+                iterations += 1
 
 
 class Path:
@@ -122,8 +123,7 @@ class Path:
         diagonal = np.einsum("ii->i", H)
         diagonal += self.counted
         try:
-            with one_blas_thread():
-                factor = cho_factor(H + 1e-13 * np.diag(diagonal), check_finite=False)
+            factor = cho_factor(H + 1e-13 * np.diag(diagonal), check_finite=False)
         except LinAlgError:
             return False
         primal = self.offset - self.sign * self.z - xi + u  # what is left of the equations

@@ -22,7 +22,6 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin import _core
-from maxmargin.inverse import one_blas_thread
 from maxmargin.linear.losses import (
     EpsilonInsensitive,
     Hinge,
@@ -37,7 +36,7 @@ from maxmargin.linear.losses import (
 )
 from maxmargin.linear.penalties import L2
 from maxmargin.linear.problem import LinearProblem
-from maxmargin.linear.solver import Progress, Solver
+from maxmargin.linear.solver import Progress, Solver, blas_limit
 from maxmargin.problem import Floats
 
 NATIVE = {
@@ -69,6 +68,7 @@ class Newton(Solver):
     """
 
     name = "newton"
+    fast_at_the_end = True
 
     def __init__(self, direct: int = 1500):
         self.direct = direct
@@ -81,9 +81,13 @@ class Newton(Solver):
         return None
 
     def solve(self, progress: Progress, start: Floats | None, seed: int) -> None:
+        with blas_limit(progress.problem.design.n_columns):
+            self._iterate(progress, start)
+
+    def _iterate(self, progress: Progress, start: Floats | None) -> None:
         problem = progress.problem
         w = np.zeros(problem.shape) if start is None else np.array(start)
-        point = Point(problem, w)
+        point = (Point if problem.n_scores == 1 else SoftmaxPoint)(problem, w)
         width = 1.0 if np.isinf(problem.loss.smoothness) else 0.0
         iterations = 0
         while True:
@@ -154,47 +158,52 @@ class Point:
         lift = 0.0
         while True:
             try:
-                with one_blas_thread():
-                    return cho_solve(cho_factor(H, check_finite=False), -gradient)
+                return cho_solve(cho_factor(H, check_finite=False), -gradient)
             except LinAlgError:  # a free constant that no row in a kink pins down
                 lift = max(100 * lift, 1e-10 * float(diagonal.max()))
                 diagonal += lift
 
     def _conjugate(self, gradient: Floats) -> Floats:
-        """H d = -gradient up to a tenth, or the root of the gradient's relative size."""
-        design, h = self.problem.design, self.h
-        some = np.flatnonzero(h)
+        """H d = -gradient, to a tenth of the gradient's length (Dembo and Steihaug 1983)."""
         scale = self.counted + 1e-10
         d, r = np.zeros_like(gradient), -gradient
         y = r / scale
         p = y.copy()
-        rho = float(r @ y)
+        rho = float(np.vdot(r, y))
         target = 0.01 * rho
         for _ in range(200):
-            if rho <= target or len(some) == 0:
+            if rho <= target:
                 break
-            Hp = self.counted * p + design.combine(h * design.scores(p))
-            a = rho / float(p @ Hp)
+            Hp = self.counted * p + self._curved(p)
+            a = rho / float(np.vdot(p, Hp))
             d += a * p
             r -= a * Hp
             y = r / scale
-            rho, before = float(r @ y), rho
+            rho, before = float(np.vdot(r, y)), rho
             p = y + rho / before * p
-        return d if len(some) else -gradient / scale
+        return d
+
+    def _curved(self, p: Floats) -> Floats:
+        """X' diag(h) X p."""
+        design = self.problem.design
+        return design.combine(self.h * design.scores(p))
 
     def _minimum_along(self, d: Floats, q: Floats) -> float:
         """The t at which f(w + t d) is smallest, by safeguarded Newton steps on its slope."""
         problem = self.problem
         w, p = problem.penalised(self.w), problem.penalised(d)
-        linear, square = float(w @ p), float(p @ p)
+        linear, square = float(np.vdot(w, p)), float(np.vdot(p, p))
 
         def slope(t: float) -> tuple[float, float]:
-            _, s, k = self.native.along(
-                problem.y, problem.price, self.z, q, t, problem.design.n_jobs
-            )
+            s, k = self._along(q, t)
             return s + linear + t * square, k + square
 
         return root(slope, 1.0)
+
+    def _along(self, q: Floats, t: float) -> tuple[float, float]:
+        """Slope and curvature of the losses at z + t q."""
+        problem = self.problem
+        return self.native.along(problem.y, problem.price, self.z, q, t, problem.design.n_jobs)[1:]
 
     def _settle_constant(self) -> None:
         """The free constant's best weight for the others as they are: then the c sum to zero."""
@@ -202,17 +211,45 @@ class Point:
         bias = problem.design.bias
         q = np.full(len(self.z), bias)
 
-        def slope(t: float) -> tuple[float, float]:
-            _, s, k = self.native.along(
-                problem.y, problem.price, self.z, q, t, problem.design.n_jobs
-            )
-            return s, k
-
-        t = root(slope, 0.0, both_ways=True, exact=True)
+        t = root(lambda t: self._along(q, t), 0.0, both_ways=True, exact=True)
         if t != 0:
             self.w = self.w.copy()
             self.w[-1] += t
             self.z = self.z + t * bias
+
+
+class SoftmaxPoint(Point):
+    """The same with a score for each class, where the curvature of a row is diag(p) - p p'."""
+
+    def __init__(self, problem: LinearProblem, w: Floats):
+        super().__init__(problem, w)
+        self.counted = self.counted[:, None]
+
+    def look(self, loss: Loss) -> None:
+        problem = self.problem
+        self.p = loss.probabilities(self.z)  # type: ignore[attr-defined]
+        self.c = -problem.price[:, None] * self.p
+        self.c[np.arange(len(self.c)), problem.y] += problem.price
+        self.v = problem.design.combine(self.c)
+
+    def step(self, loss: Loss, direct: int) -> bool:
+        return super().step(loss, 0)
+
+    def _curved(self, p: Floats) -> Floats:
+        q = self.problem.design.scores(p)
+        return self.problem.design.combine(self._bend(self.p, q))
+
+    def _bend(self, p: Floats, q: Floats) -> Floats:
+        """The curvature of each row, price (diag(p) - p p'), times its q."""
+        pq = p * q
+        return self.problem.price[:, None] * (pq - p * pq.sum(axis=1, keepdims=True))
+
+    def _along(self, q: Floats, t: float) -> tuple[float, float]:
+        problem = self.problem
+        p = problem.loss.probabilities(self.z + t * q)  # type: ignore[attr-defined]
+        right = q[np.arange(len(q)), problem.y]
+        slope = float(problem.price @ ((p * q).sum(axis=1) - right))
+        return slope, float(np.vdot(q, self._bend(p, q)))
 
 
 def root(slope: Any, guess: float, both_ways: bool = False, exact: bool = False) -> float:

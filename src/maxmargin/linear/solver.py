@@ -8,18 +8,23 @@ the same rule, the relative duality gap, whatever it does in between.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from maxmargin.inverse import one_blas_thread
 from maxmargin.linear.problem import LinearCertificate, LinearProblem
 from maxmargin.problem import Floats
 from maxmargin.solution import Outcome
 
 ROUNDING = 1e-14
 """A relative gap that is not worth another step."""
+
+SMALL = 10**6
+"""Rows times columns squared, the cost of a Newton step, below which a fit is polished."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,9 @@ class Progress:
         The most iterations.
     monitor : Subproblem or None
         Who is told, and may stop: see ``maxmargin.monitor``.
+    polish : bool, default=False
+        Go on after that as long as each step halves the gap: a small fit is exact whatever was
+        asked, if its solver converges fast at the end.
 
     Attributes
     ----------
@@ -104,8 +112,16 @@ class Progress:
         The point with the smallest primal, and the best dual point so far.
     """
 
-    def __init__(self, problem: LinearProblem, gap_tol: float, max_iter: int, monitor: Any = None):
+    def __init__(
+        self,
+        problem: LinearProblem,
+        gap_tol: float,
+        max_iter: int,
+        monitor: Any = None,
+        polish: bool = False,
+    ):
         self.problem = problem
+        self.polish = polish
         self.gap_tol = gap_tol
         self.max_iter = max_iter
         self.monitor = monitor
@@ -119,7 +135,7 @@ class Progress:
         return whether to end.
         """
         certificate = self.problem.certificate(w, z, c, v)
-        best = self.best
+        best, before = self.best, self.violation
         if best is None:
             best = LinearSolution(w, c, certificate, iterations, self.outcome, self.gap_tol)
         # Primal and dual points are independent: the best of each prove the most.
@@ -136,8 +152,10 @@ class Progress:
                 certificate=replace(best.certificate, dual=certificate.dual),
             )
         self.best = replace(best, iterations=iterations)
+        better = self.polish and ROUNDING < best.relative_gap < before / 2
         if best.relative_gap <= self.gap_tol:
-            self.outcome = Outcome.CONVERGED
+            if not better or iterations >= self.max_iter:
+                self.outcome = Outcome.CONVERGED
         elif best.relative_gap <= ROUNDING:
             self.outcome = Outcome.ROUNDING
         elif iterations >= self.max_iter:
@@ -207,6 +225,8 @@ class Solver(BaseEstimator):
     """
 
     name: ClassVar[str]
+    fast_at_the_end: ClassVar[bool] = False
+    """Whether a last few steps make the solution exact."""
 
     def refusal(self, problem: LinearProblem) -> str | None:
         """Why this solver cannot solve a problem; None when it can."""
@@ -225,6 +245,19 @@ class Solver(BaseEstimator):
             interruptible(self.solve, progress, start, seed)
             answers.append(progress.finish())
         return answers
+
+
+def is_small(problem: LinearProblem) -> bool:
+    """Whether a few more steps cost nothing worth naming."""
+    return problem.design.n_rows * problem.design.n_columns**2 <= SMALL
+
+
+def blas_limit(n_columns: int) -> AbstractContextManager[None]:
+    """Keeps BLAS to one thread, so that its own do not change the answer.
+
+    It needs no telling where the matrices are small, and then telling it would take longest.
+    """
+    return one_blas_thread() if n_columns > 64 else nullcontext()
 
 
 def interruptible(solve: Any, progress: Progress, start: Floats | None, seed: int) -> None:
