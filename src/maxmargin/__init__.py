@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxmargin.linear.classification import LinearClassifier, LinearSVC, LogisticRegression
     from maxmargin.linear.regression import LinearRegressor, LinearSVR, Ridge
+    from maxmargin.perceptron.basic import BasicLinearClassifier
+    from maxmargin.perceptron.budget import BudgetPerceptron
+    from maxmargin.perceptron.dual import DualPerceptron
+    from maxmargin.perceptron.kernel import KernelPerceptron
+    from maxmargin.perceptron.linear import AveragedPerceptron, Perceptron
+    from maxmargin.perceptron.passive_aggressive import PassiveAggressive
+    from maxmargin.perceptron.pegasos import KernelPegasos, Pegasos
+    from maxmargin.perceptron.voted import VotedPerceptron
     from maxmargin.svm.classification import SVC, NuSVC
     from maxmargin.svm.least_squares import LSSVC, LSSVR
     from maxmargin.svm.novelty import SVDD, OneClassSVM
@@ -31,11 +39,21 @@ __all__ = [
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
+    "AveragedPerceptron",
+    "BasicLinearClassifier",
+    "BudgetPerceptron",
+    "DualPerceptron",
+    "KernelPegasos",
+    "KernelPerceptron",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "PassiveAggressive",
+    "Pegasos",
+    "Perceptron",
     "RankSVM",
     "Ridge",
+    "VotedPerceptron",
     "__version__",
     "show_versions",
 ]
@@ -47,15 +65,25 @@ _HOMES = {
     "LinearSVC": "linear.classification",
     "LinearRegressor": "linear.regression",
     "LinearClassifier": "linear.classification",
+    "AveragedPerceptron": "perceptron.linear",
+    "BasicLinearClassifier": "perceptron.basic",
+    "BudgetPerceptron": "perceptron.budget",
+    "DualPerceptron": "perceptron.dual",
+    "KernelPegasos": "perceptron.pegasos",
+    "KernelPerceptron": "perceptron.kernel",
     "LSSVC": "svm.least_squares",
     "LSSVR": "svm.least_squares",
     "NuSVC": "svm.classification",
     "NuSVR": "svm.regression",
     "OneClassSVM": "svm.novelty",
+    "PassiveAggressive": "perceptron.passive_aggressive",
+    "Pegasos": "perceptron.pegasos",
+    "Perceptron": "perceptron.linear",
     "RankSVM": "svm.ranking",
     "SVC": "svm.classification",
     "SVDD": "svm.novelty",
     "SVR": "svm.regression",
+    "VotedPerceptron": "perceptron.voted",
     "show_versions": "versions",
 }
 """Public names and the modules they come from."""
@@ -68,6 +96,7 @@ _MODULES = (
     "linear",
     "monitor",
     "multiclass",
+    "perceptron",
     "problem",
     "reference",
     "solve",

@@ -1,0 +1,402 @@
+"""What all online learners share: labels, one machine for each class, passes, when a fit ends.
+
+A learner sees the rows one after the other, scores each, and changes when it does not like the
+score. Several classes are as many machines, each of which tells its class from all others; two
+classes are one machine, for ``classes_[1]``.
+
+    mistake      y f(x) <= 0 when the row comes: a score of zero is one
+    prediction   f(x) >= 0: a score of zero is the positive class
+
+A fit is passes over the rows. A machine is done after a pass without mistakes, or when ``tol`` says
+so: see `Patience`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, column_or_1d, compute_class_weight
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from maxmargin._compat import Interval, StrOptions, fit_context, num_samples
+from maxmargin.kernels import Linear, native
+from maxmargin.persistence import Versioned
+from maxmargin.problem import Floats, Indices
+from maxmargin.svm import inputs
+
+PASSES: dict[str, list[Any]] = {
+    "fit_intercept": ["boolean"],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left"), None],
+    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    "shuffle": ["boolean"],
+    "random_state": ["random_state"],
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "verbose": ["verbose"],
+    "warm_start": ["boolean"],
+    "n_jobs": [Integral, None],
+}
+STEP: dict[str, list[Any]] = {"eta0": [Interval(Real, 0, None, closed="neither")]}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The rows of a call, made ready.
+
+    Attributes
+    ----------
+    X : array, sparse matrix or sequence
+    items : Items
+        The rows, prepared for the kernel.
+    labels : array of shape (n,)
+        The class of each row, as a number.
+    positive : array of shape (k,)
+        The class that each machine tells from the others.
+    scale : array of shape (k, 2)
+        How long the steps of each machine are on rows of other classes and of its own.
+    """
+
+    X: Any
+    items: Any
+    labels: Indices
+    positive: Indices
+    scale: Floats
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def signs(self, rows: Indices, machines: Indices) -> tuple[Floats, Floats]:
+        """Y for each row and machine, and y times the length of a step."""
+        own = self.labels[rows, None] == self.positive[machines]
+        y = np.where(own, 1.0, -1.0)
+        return y, y * np.where(own, self.scale[machines, 1], self.scale[machines, 0])
+
+
+class Learner(Protocol):
+    """The state of k machines between the calls; NumPy and Python only, and so it is pickled.
+
+    While rows are learned from (between ``open`` and ``close``) it may hold prepared data too.
+    """
+
+    def open(self, stream: Stream) -> None:
+        """Get ready for passes over these rows."""
+        ...
+
+    def run(self, order: Indices, machines: Indices) -> tuple[Indices, Floats]:
+        """Visit the rows in this order; mistakes, and the sum of losses, of these machines."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the rows, but for those that the state needs."""
+        ...
+
+    def attributes(self) -> dict[str, Any]:
+        """What the estimator shows."""
+        ...
+
+
+class Patience:
+    """When a machine is done before ``max_iter``.
+
+    After a pass without mistakes; and with a ``tol`` when for ``n_iter_no_change`` passes in a row
+    the mean loss of a pass was not below the best one so far by tol.
+    """
+
+    def __init__(self, k: int, tol: float | None, n_iter_no_change: int) -> None:
+        self.tol, self.limit = tol, n_iter_no_change
+        self.best = np.full(k, np.inf)
+        self.stalled = np.zeros(k, dtype=np.int64)
+
+    def ended(self, machines: Indices, mistakes: Indices, loss: Floats) -> Any:
+        """Which of these machines are done after a pass with these mistakes and mean losses."""
+        if self.tol is None:
+            return mistakes == 0
+        better = loss <= self.best[machines] - self.tol
+        self.stalled[machines] = np.where(better, 0, self.stalled[machines] + 1)
+        self.best[machines] = np.minimum(self.best[machines], loss)
+        return (mistakes == 0) | (self.stalled[machines] >= self.limit)
+
+
+class OnlineClassifier(ClassifierMixin, Versioned):
+    """Rows and labels of a classifier that can go on learning, and its predictions."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    classes_: Any
+    n_features_in_: int
+
+    def _validated(self, X: Any, y: Any = None, *, reset: bool) -> Any:
+        """X as a C-ordered array or a canonical CSR matrix, float32 or float64; y only checked."""
+        options: Any = {
+            "accept_sparse": "csr",
+            "accept_large_sparse": True,
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+            "reset": reset,
+        }
+        if y is None:
+            X = validate_data(self, X, **options)
+        else:
+            X, _ = validate_data(self, X, y, **options)
+        return inputs.canonical(X) if sp.issparse(X) else X
+
+    def _labels(
+        self, y: Any, classes: Any, *, first: bool, online: bool = False
+    ) -> tuple[Any, Indices]:
+        """The classes, and the number of the class of each row.
+
+        A model that exists keeps its classes; a new one has those of y, or online the ones given.
+        """
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if not first:
+            if classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
+                raise ValueError(
+                    f"`classes={classes!r}` is not the same as on last call to partial_fit, was: "
+                    f"{self.classes_!r}"
+                )
+            classes = self.classes_
+        elif not online:
+            classes = np.unique(y)
+        elif classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        else:
+            classes = unique_labels(classes)
+        if len(classes) < 2:
+            raise ValueError("The number of classes has to be greater than one; got 1 class")
+        index = np.searchsorted(classes, y).clip(0, len(classes) - 1)
+        unknown = np.unique(y[classes[index] != y])
+        if len(unknown):
+            raise ValueError(f"y: the labels {unknown} are not among the classes {classes}.")
+        return classes, index.astype(np.int64)
+
+    def _decisions(self, X: Any) -> Floats:
+        """f(X) for each machine, shape (n, k)."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> Floats:
+        """The scores of the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            With two classes one score, that of ``classes_[1]``; with more, one for each class.
+        """
+        check_is_fitted(self)
+        scores = self._decisions(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row: of two, the positive one where the score is zero or more.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        chosen = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class PassLearner(OnlineClassifier):
+    """An online classifier whose ``fit`` is passes over the rows until nothing is wrong.
+
+    Subclasses say how a learner begins (``_begin``).
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = PASSES
+
+    fit_intercept: bool
+    max_iter: int
+    tol: float | None
+    n_iter_no_change: int
+    shuffle: bool
+    random_state: Any
+    class_weight: Any
+    verbose: Any
+    warm_start: bool
+    n_jobs: int | None
+
+    n_iter_: int
+    n_mistakes_: Any
+    t_: float
+    _learner: Any
+
+    def _begin(self, stream: Stream) -> Learner:
+        raise NotImplementedError
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from the rows in ``max_iter`` passes at most.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels, of two classes or more.
+
+        Returns
+        -------
+        self
+        """
+        first = not (self.warm_start and hasattr(self, "_learner"))
+        stream, classes = self._stream(X, y, None, first=first)
+        learner = self._begin(stream) if first else self._learner
+        rng = check_random_state(self.random_state)
+        running = np.arange(len(stream.positive))
+        patience = Patience(len(running), self.tol, self.n_iter_no_change)
+        count = _Count.of(self, len(running), first)
+        learner.open(stream)
+        try:
+            while len(running) and count.passes < self.max_iter:
+                order = rng.permutation(len(stream)) if self.shuffle else np.arange(len(stream))
+                mistakes, loss = learner.run(order, running)
+                count.add(len(stream), running, mistakes)
+                if self.verbose:
+                    print(
+                        f"pass {count.passes}: {mistakes.sum()} mistakes, "
+                        f"mean loss {loss.mean() / len(stream):.3g}"
+                    )
+                running = running[~patience.ended(running, mistakes, loss / len(stream))]
+        finally:  # Ctrl-C leaves a model of the rows seen so far
+            learner.close()
+            self._store(learner, classes, count)
+        if len(running) and self.tol is not None:
+            warnings.warn(
+                f"{type(self).__name__} made mistakes to the end of {count.passes} passes "
+                f"(max_iter), and still learned. Raise max_iter or tol, or scale the features.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        """Learn from more rows: one pass, in the order in which they come.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), optional
+            All labels there will be; needed in the first call.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "_learner")
+        stream, classes = self._stream(X, y, classes, first=first, online=True)
+        learner = self._begin(stream) if first else self._learner
+        machines = np.arange(len(stream.positive))
+        count = _Count.of(self, len(machines), first)
+        learner.open(stream)
+        try:
+            mistakes, _ = learner.run(np.arange(len(stream)), machines)
+            count.add(len(stream), machines, mistakes)
+        finally:
+            learner.close()
+            self._store(learner, classes, count)
+        return self
+
+    def _stream(
+        self, X: Any, y: Any, classes: Any, *, first: bool, online: bool = False
+    ) -> tuple[Stream, Any]:
+        """The rows made ready, and the classes of the model."""
+        X = self._rows(X, y, first=first)
+        classes, labels = self._labels(y, classes, first=first, online=online)
+        positive = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
+        scale = self._scale(classes, labels, positive, online) * getattr(self, "eta0", 1.0)
+        return Stream(X, self._items(X, first), labels, positive, scale), classes
+
+    def _rows(self, X: Any, y: Any, *, first: bool) -> Any:
+        X = self._validated(X, y, reset=first)
+        inputs.check_magnitude(X)
+        return X
+
+    def _items(self, X: Any, first: bool) -> Any:
+        return native(Linear().fit(X).prepare(X))
+
+    def _scale(self, classes: Any, labels: Indices, positive: Indices, online: bool) -> Floats:
+        """Of two classes each has its weight; of more, a class against the rest has its own."""
+        if online and self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs all labels at once, and partial_fit has only some: "
+                "compute the weights with sklearn.utils.compute_class_weight and pass them as a "
+                "dictionary"
+            )
+        if isinstance(self.class_weight, dict) and set(self.class_weight) - set(classes.tolist()):
+            raise ValueError(
+                f"class_weight: {self.class_weight} names classes other than {classes}."
+            )
+        weights = compute_class_weight(
+            self.class_weight, classes=classes, y=classes if online else classes[labels]
+        )
+        if not np.all(weights > 0):
+            raise ValueError(f"class_weight must be positive; got {weights} for {classes}.")
+        others = weights[[0]] if len(classes) == 2 else np.ones(len(classes))
+        return np.column_stack([others, weights[positive]]).astype(np.float64)
+
+    def _store(self, learner: Learner, classes: Any, count: _Count) -> None:
+        self._learner, self.classes_, self._count = learner, classes, count
+        self.n_iter_ = max(count.passes, 1)
+        self.t_ = 1.0 + count.rows
+        mistakes = count.mistakes
+        self.n_mistakes_ = int(mistakes[0]) if len(mistakes) == 1 else mistakes
+        vars(self).update(learner.attributes())
+
+
+@dataclass
+class _Count:
+    """What has happened to a model: passes of this call, rows and mistakes of all."""
+
+    passes: int
+    rows: int
+    mistakes: Indices
+
+    @classmethod
+    def of(cls, estimator: Any, k: int, first: bool) -> _Count:
+        if first:
+            return cls(0, 0, np.zeros(k, dtype=np.int64))
+        return cls(0, estimator._count.rows, estimator._count.mistakes.copy())
+
+    def add(self, n: int, machines: Indices, mistakes: Indices) -> None:
+        self.passes += 1
+        self.rows += n
+        self.mistakes[machines] += mistakes
+
+
+def linear_scores(estimator: OnlineClassifier, X: Any, coef: Floats, intercept: Floats) -> Floats:
+    """X w + b for the rows of coef, shape (n, k)."""
+    X = estimator._validated(X, reset=False)
+    return np.asarray(safe_sparse_dot(X, coef.T, dense_output=True) + intercept)
+
+
+def check_lengths(X: Any, y: Any) -> Any:
+    """Rows that are no arrays, if there are any, and as many as labels."""
+    check_consistent_length(X, y)
+    if num_samples(X) == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return X.tocsr() if sp.issparse(X) else X  # whose rows can be taken
