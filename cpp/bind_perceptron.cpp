@@ -34,14 +34,16 @@ void check_shape(const Array& array, index k, index d, const char* name) {
 // Runs pass(stream, machine) for the machines named; returns their mistakes and losses.
 template <class Pass>
 nb::tuple run(const Items& items, const Indices& order, const Indices& labels,
-              const Indices& machines, const Indices& positive, const Borrowed<double, 2>& scale,
+              const Indices& machines, const Indices& positive, const Borrowed<double, 1>& weight,
               const State& state, bool intercept, int n_threads, Pass pass) {
     if (!items.is_linear()) throw std::invalid_argument("items: the kernel must be linear");
     const index d = items.dimension(), k = static_cast<index>(positive.size());
     if (static_cast<index>(labels.size()) != items.size())
         throw std::invalid_argument("labels: not one for each item");
-    if (static_cast<index>(scale.shape(0)) != k || scale.shape(1) != 2)
-        throw std::invalid_argument("scale: not two for each machine");
+    if (weight.size() == 0) throw std::invalid_argument("weight: none");
+    for (const index label : std::span(labels.data(), labels.size()))
+        if (label < 0 || label >= static_cast<index>(weight.size()))
+            throw std::out_of_range("labels: a class without a weight");
     check_shape(state.w, k, d, "w");
     check_shape(state.b, k, d, "b");
     check_shape(state.t, k, d, "t");
@@ -59,7 +61,11 @@ nb::tuple run(const Items& items, const Indices& order, const Indices& labels,
         const nb::gil_scoped_release unlocked;
         std::vector<double> squares(static_cast<std::size_t>(items.size()));
         items.diagonal(squares.data());
-        const Stream stream{items, rows, labels.data(), squares.data(), intercept};
+        const Stream stream{
+            items,         rows,
+            labels.data(), squares.data(),
+            weight.data(), *std::max_element(weight.data(), weight.data() + weight.size()),
+            intercept};
         const std::function<void()> poll = [] {
             const nb::gil_scoped_acquire lock;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -70,7 +76,6 @@ nb::tuple run(const Items& items, const Indices& order, const Indices& labels,
                 const index m = chosen[static_cast<std::size_t>(c)];
                 Machine machine;
                 machine.positive = positive.data()[m];
-                std::copy_n(scale.data() + 2 * m, 2, machine.scale);
                 machine.w = state.w.data() + m * d;
                 machine.b = state.b.data() + m;
                 if (state.past_w) {
@@ -104,35 +109,35 @@ void bind_perceptron(nb::module_& m) {
     m.def(
         "perceptron_pass",
         [](const Items& items, const Indices& order, const Indices& labels, const Indices& machines,
-           const Indices& positive, const Borrowed<double, 2>& scale, Written<2> w, Written<1> b,
+           const Indices& positive, const Borrowed<double, 1>& weight, Written<2> w, Written<1> b,
            std::optional<Written<2>> past_w, std::optional<Written<1>> past_b, Written<1> t,
-           bool intercept, int n_threads, const std::string& rule, double C) {
+           bool intercept, int n_threads, const std::string& rule, double C, double eta0) {
             const Rule which = rule_named(rule);
             if (!(C > 0.0)) throw std::invalid_argument("C: it must be positive");
-            return run(items, order, labels, machines, positive, scale,
+            return run(items, order, labels, machines, positive, weight,
                        {w, b, std::move(past_w), std::move(past_b), t}, intercept, n_threads,
                        [=](const Stream& stream, Machine& machine) {
-                           return perceptron_pass(stream, machine, which, C);
+                           return perceptron_pass(stream, machine, which, C, eta0);
                        });
         },
-        "items"_a, "order"_a, "labels"_a, "machines"_a, "positive"_a, "scale"_a, "w"_a.noconvert(),
+        "items"_a, "order"_a, "labels"_a, "machines"_a, "positive"_a, "weight"_a, "w"_a.noconvert(),
         "b"_a.noconvert(), "past_w"_a.noconvert().none(), "past_b"_a.noconvert().none(),
-        "t"_a.noconvert(), "intercept"_a, "n_threads"_a, "rule"_a, "C"_a,
+        "t"_a.noconvert(), "intercept"_a, "n_threads"_a, "rule"_a, "C"_a, "eta0"_a,
         "A pass of the perceptron or of a passive-aggressive rule; returns mistakes and losses.");
     m.def(
         "pegasos_pass",
         [](const Items& items, const Indices& order, const Indices& labels, const Indices& machines,
-           const Indices& positive, const Borrowed<double, 2>& scale, Written<2> w, Written<1> b,
+           const Indices& positive, const Borrowed<double, 1>& weight, Written<2> w, Written<1> b,
            Written<2> past_w, Written<1> past_b, Written<1> t, bool intercept, int n_threads,
            double lambda, index batch) {
             if (!(lambda > 0.0)) throw std::invalid_argument("alpha: it must be positive");
             if (batch < 1) throw std::invalid_argument("batch_size: it must be positive");
-            return run(items, order, labels, machines, positive, scale, {w, b, past_w, past_b, t},
+            return run(items, order, labels, machines, positive, weight, {w, b, past_w, past_b, t},
                        intercept, n_threads, [=](const Stream& stream, Machine& machine) {
                            return pegasos_pass(stream, machine, lambda, batch);
                        });
         },
-        "items"_a, "order"_a, "labels"_a, "machines"_a, "positive"_a, "scale"_a, "w"_a.noconvert(),
+        "items"_a, "order"_a, "labels"_a, "machines"_a, "positive"_a, "weight"_a, "w"_a.noconvert(),
         "b"_a.noconvert(), "past_w"_a.noconvert(), "past_b"_a.noconvert(), "t"_a.noconvert(),
         "intercept"_a, "n_threads"_a, "alpha"_a, "batch_size"_a,
         "A pass of Pegasos; returns mistakes and hinge losses.");

@@ -43,7 +43,7 @@ class Weights {
     double *w_, *b_;
 };
 
-// What a row asks for: y times this much of it is added, before the scale of its class.
+// What a row asks for: y times this much of it is added, before the weight of its class.
 double step(Rule rule, double margin, double square, double C) {
     const double loss = 1.0 - margin;
     switch (rule) {
@@ -61,17 +61,16 @@ double step(Rule rule, double margin, double square, double C) {
 
 }  // namespace
 
-Tally perceptron_pass(const Stream& stream, Machine& machine, Rule rule, double C) {
+Tally perceptron_pass(const Stream& stream, Machine& machine, Rule rule, double C, double eta0) {
     Weights w(stream, machine.w, machine.b);
     Weights past(stream, machine.past_w, machine.past_b);
     const double wanted = rule == Rule::perceptron ? 0.0 : 1.0;
     Tally tally;
     for (const index i : stream.order) {
-        const bool own = stream.labels[i] == machine.positive;
-        const double y = own ? 1.0 : -1.0, margin = y * w.score(i);
+        const double y = machine.sign(stream, i), margin = y * w.score(i);
         tally.mistakes += margin <= 0.0 ? 1 : 0;
-        tally.loss += std::max(0.0, wanted - margin);
-        const double a = y * machine.scale[own ? 1 : 0] * step(rule, margin, w.square(i), C);
+        tally.loss += stream.weight_of(i) * std::max(0.0, wanted - margin);
+        const double a = y * eta0 * stream.weight_of(i) * step(rule, margin, w.square(i), C);
         if (a != 0.0) {
             w.add(i, a);
             if (machine.past_w != nullptr) past.add(i, machine.t * a);
@@ -86,21 +85,20 @@ Tally perceptron_pass(const Stream& stream, Machine& machine, Rule rule, double 
 Tally pegasos_pass(const Stream& stream, Machine& machine, double lambda, index batch) {
     Weights v(stream, machine.w, machine.b);
     Weights q(stream, machine.past_w, machine.past_b);
-    const double radius = 1.0 / std::sqrt(lambda);
+    const double radius = std::sqrt(stream.largest_weight / lambda);
     double s = 1.0, P = 0.0, norm = v.norm();  // norm = |v|^2
     Tally tally;
-    std::vector<std::pair<index, double>> violated;  // and y times the scale of their class
+    std::vector<std::pair<index, double>> violated;  // and y times the weight of their class
     const auto n = static_cast<index>(stream.order.size());
     for (index first = 0; first < n; first += batch) {
         const index size = std::min(batch, n - first);
         violated.clear();
         for (index r = first; r < first + size; ++r) {
             const index i = stream.order[static_cast<std::size_t>(r)];
-            const bool own = stream.labels[i] == machine.positive;
-            const double y = own ? 1.0 : -1.0, margin = y * s * v.score(i);
+            const double y = machine.sign(stream, i), margin = y * s * v.score(i);
             tally.mistakes += margin <= 0.0 ? 1 : 0;
-            tally.loss += std::max(0.0, 1.0 - margin);
-            if (margin <= 1.0) violated.emplace_back(i, y * machine.scale[own ? 1 : 0]);
+            tally.loss += stream.weight_of(i) * std::max(0.0, 1.0 - margin);
+            if (margin <= 1.0) violated.emplace_back(i, y * stream.weight_of(i));
         }
         machine.t += 1.0;
         if (machine.t > 1.0) s *= 1.0 - 1.0 / machine.t;  // the first step begins at w = 0

@@ -10,10 +10,10 @@ the rows visited,
     mistakes M satisfy  M <= L + R |u| sqrt(M),  so that
     M <= ( (R |u| + sqrt(R^2 |u|^2 + 4 L)) / 2 )^2            (Shalev-Shwartz 2012, section 3.3)
 
-of which the first is the case L = 0, |u| = 1 / gamma. With w the perceptron's vector after M steps
-of length 1: |w|^2 <= M R^2, since a mistake adds at most R^2 to it; and u.w >= M - L, since one adds
-y u.x >= 1 - loss. With steps s_i from 1 to r (class weights) and S = sum of s_i >= M, the same says
-S <= r L + R |u| sqrt(r S): R^2 and L are multiplied by r.
+of which the first is the case L = 0, |u| = 1 / gamma. Let w be the perceptron's vector after M
+steps of length 1. |w|^2 <= M R^2, since a mistake adds at most R^2 to it; and u.w >= M - L, since
+one adds y u.x >= 1 - loss. With steps s_i from 1 to r (class weights) and S = sum of s_i >= M, the
+same says S <= r L + R |u| sqrt(r S): R^2 and L are multiplied by r.
 
 The best u is near a support vector machine without intercept: a hard margin where there is one,
 else the best of several soft ones and of u = 0. Whatever was solved, and how well, the bound is
@@ -69,13 +69,13 @@ class MistakeBound:
         kernel, X = estimator._bound_items(X)
         classes, labels = estimator._labels(y, None, first=False)
         positive = [1] if len(classes) == 2 else range(len(classes))
-        scale = estimator._scale(classes, labels, np.array(positive), False)
+        lengths = estimator._weights(classes, labels, False)[np.unique(labels)]
+        ratio = lengths.max() / lengths.min()
         items = _with_constant(kernel, X) if self.fit_intercept else native(kernel.prepare(X))
         bounds = []
-        for machine, own in enumerate(positive):
-            y_ = np.where(labels == own, 1.0, -1.0)
-            lengths = np.unique(np.where(labels == own, scale[machine, 1], scale[machine, 0]))
-            bounds.append(bound(items, y_, n_passes, lengths[-1] / lengths[0], estimator.n_jobs))
+        for own in positive:
+            signs = np.where(labels == own, 1.0, -1.0)
+            bounds.append(bound(items, signs, n_passes, ratio, estimator.n_jobs))
         return bounds[0] if len(bounds) == 1 else np.array(bounds)
 
 

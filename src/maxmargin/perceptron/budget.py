@@ -69,11 +69,11 @@ class BudgetLearner:
             rows = order[block]
             part = self.stream.items.subset(rows)
             G = gram(part) + self.intercept
-            Y, steps = self.stream.signs(rows, machines)
+            Y, weight = self.stream.signs(rows, machines)
             for j, machine in enumerate(machines):
                 memory = self.memories[machine]
                 K = np.hstack([self._with_memory(part, memory), G])
-                n_wrong, wrong_by = self._visit(memory, K, rows, Y[:, j], steps[:, j])
+                n_wrong, wrong_by = self._visit(memory, K, rows, Y[:, j], weight[:, 0])
                 n_mistakes[j] += n_wrong
                 loss[j] += wrong_by
         return n_mistakes, loss
@@ -92,7 +92,7 @@ class BudgetLearner:
         return K + self.intercept
 
     def _visit(
-        self, memory: Memory, K: Floats, rows: Indices, y: Floats, steps: Floats
+        self, memory: Memory, K: Floats, rows: Indices, y: Floats, weight: Floats
     ) -> tuple[int, float]:
         """Show the rows of a block, one after the other, to one machine.
 
@@ -111,11 +111,12 @@ class BudgetLearner:
             r = start + first
             if y[r] * F[r] <= 0:
                 n_mistakes += 1
-                loss -= y[r] * F[r]
+                loss -= weight[r] * y[r] * F[r]
             at = [columns[name] for name in memory.names]
             name = int(self.n_old + rows[r])
             k, kxx = K[r, at], K[r, n_memory + r]
-            self.policy.update(memory, name, float(steps[r]), k, kxx, float(F[r]), self.rng)
+            step = float(self.stream.eta0 * weight[r] * y[r])
+            self.policy.update(memory, name, step, k, kxx, float(F[r]), self.rng)
             columns[name] = n_memory + r
             spread = np.zeros(K.shape[1])
             np.add.at(spread, [columns[name] for name in memory.names], memory.c)
@@ -200,7 +201,7 @@ class BudgetPerceptron(KernelPassLearner):
     random_state : int, RandomState instance or None, default=0
         Draws the orders, and what the random policy forgets.
     class_weight : dict, "balanced" or None, default=None
-        Scales the step of a class; see `Perceptron`.
+        Scales the step on the rows of a class, in all machines.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last model.
     n_jobs : int or None, default=None

@@ -46,13 +46,13 @@ class DualLearner:
     def run(self, order: Indices, machines: Indices) -> tuple[Indices, Floats]:
         n_mistakes, loss = np.zeros(len(machines), dtype=np.int64), np.zeros(len(machines))
         e = self.expansion
-        Y, steps = e.stream.signs(np.arange(len(e.stream)), machines)
+        Y, weight = e.stream.signs(np.arange(len(e.stream)), machines)
         F = self.F[:, machines]
         for place, wrong in mistakes(F, Y, order):
             i = order[place]
-            loss[wrong] -= (Y[i] * F[i])[wrong]
+            loss[wrong] -= (weight[i] * Y[i] * F[i])[wrong]
             n_mistakes += wrong
-            step = np.where(wrong, steps[i], 0.0)
+            step = np.where(wrong, e.stream.eta0 * weight[i] * Y[i], 0.0)
             self.new_alpha[i, machines] += wrong
             e.new_C[i, machines] += step
             self.b[machines] += self.intercept * step
@@ -101,7 +101,7 @@ class DualPerceptron(MistakeBound, KernelPassLearner):
     random_state : int, RandomState instance or None, default=0
         Draws the orders.
     class_weight : dict, "balanced" or None, default=None
-        Scales the step of a class; see `Perceptron`.
+        Scales the step on the rows of a class, in all machines.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last model.
     n_jobs : int or None, default=None

@@ -66,14 +66,14 @@ class KernelLearner:
             rows = order[block]
             part = e.items.subset(rows)
             F = (e.scores(part) + self.b)[:, machines]
-            Y, steps = e.stream.signs(rows, machines)
+            Y, weight = e.stream.signs(rows, machines)
             G = None
             for r, wrong in mistakes(F, Y, np.arange(len(rows))):
                 if G is None:
                     G = gram(part) + self.intercept
-                loss[wrong] -= (Y[r] * F[r])[wrong]
+                loss[wrong] -= (weight[r] * Y[r] * F[r])[wrong]
                 n_mistakes += wrong
-                step = np.where(wrong, steps[r], 0.0)
+                step = np.where(wrong, e.stream.eta0 * weight[r] * Y[r], 0.0)
                 self.add(rows[r], machines, step, self.t[machines] + r)
                 F[r + 1 :] += np.outer(G[r + 1 :, r], step)
             self.t[machines] += len(rows)
@@ -137,7 +137,7 @@ class KernelPerceptron(MistakeBound, KernelPassLearner):
     random_state : int, RandomState instance or None, default=0
         Draws the orders.
     class_weight : dict, "balanced" or None, default=None
-        Scales the step of a class; see `Perceptron`.
+        Scales the step on the rows of a class, in all machines.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last model.
     n_jobs : int or None, default=None

@@ -61,7 +61,9 @@ class LinearLearner:
         self._stream = stream
 
     def run(self, order: Indices, machines: Indices) -> tuple[Indices, Floats]:
-        return _core.perceptron_pass(**self.state(order, machines), rule=self.rule, C=self.C)
+        return _core.perceptron_pass(
+            **self.state(order, machines), rule=self.rule, C=self.C, eta0=self._stream.eta0
+        )
 
     def state(self, order: Indices, machines: Indices) -> dict[str, Any]:
         """The arguments that all native passes have."""
@@ -72,7 +74,7 @@ class LinearLearner:
             "labels": stream.labels,
             "machines": machines,
             "positive": stream.positive,
-            "scale": np.ascontiguousarray(stream.scale),
+            "weight": stream.weights,
             "w": self.w,
             "b": self.b,
             "past_w": self.past_w,
@@ -130,8 +132,7 @@ class Perceptron(MistakeBound, LinearPassLearner):
     random_state : int, RandomState instance or None, default=0
         Draws the orders.
     class_weight : dict, "balanced" or None, default=None
-        Scales the step of a class. Of more than two classes, each against the rest, the weight
-        holds for the rows of the class itself.
+        Scales the step on the rows of a class, in all machines.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last model.
     n_jobs : int or None, default=None
@@ -232,7 +233,7 @@ class AveragedPerceptron(Perceptron):
     random_state : int, RandomState instance or None, default=0
         Draws the orders.
     class_weight : dict, "balanced" or None, default=None
-        Scales the step of a class; see `Perceptron`.
+        Scales the step on the rows of a class, in all machines.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last model, average included.
     n_jobs : int or None, default=None
@@ -256,6 +257,13 @@ class AveragedPerceptron(Perceptron):
     """
 
     _keeps_average = True
+
+    def __sklearn_tags__(self) -> Any:
+        # With class weights 10^7 apart, a check of scikit-learn's asks for the heavy class almost
+        # everywhere. The last predictor obeys; the average remembers the ones before it too well.
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
 
     last_coef_: Floats
     last_intercept_: Floats

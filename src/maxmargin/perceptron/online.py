@@ -61,24 +61,27 @@ class Stream:
         The class of each row, as a number.
     positive : array of shape (k,)
         The class that each machine tells from the others.
-    scale : array of shape (k, 2)
-        How long the steps of each machine are on rows of other classes and of its own.
+    weights : array of shape (n_classes,)
+        The weight of each class, which scales the steps of its rows, and their losses.
+    eta0 : float
+        The length of a step, where the learner has one.
     """
 
     X: Any
     items: Any
     labels: Indices
     positive: Indices
-    scale: Floats
+    weights: Floats
+    eta0: float
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def signs(self, rows: Indices, machines: Indices) -> tuple[Floats, Floats]:
-        """Y for each row and machine, and y times the length of a step."""
-        own = self.labels[rows, None] == self.positive[machines]
-        y = np.where(own, 1.0, -1.0)
-        return y, y * np.where(own, self.scale[machines, 1], self.scale[machines, 0])
+        """Y for each row and machine, and the weight of each row, as a column."""
+        labels = self.labels[rows, None]
+        y = np.where(labels == self.positive[machines], 1.0, -1.0)
+        return y, self.weights[labels]
 
 
 class Learner(Protocol):
@@ -328,8 +331,9 @@ class PassLearner(OnlineClassifier):
         X = self._rows(X, y, first=first)
         classes, labels = self._labels(y, classes, first=first, online=online)
         positive = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
-        scale = self._scale(classes, labels, positive, online) * getattr(self, "eta0", 1.0)
-        return Stream(X, self._items(X, first), labels, positive, scale), classes
+        weights = self._weights(classes, labels, online)
+        eta0 = getattr(self, "eta0", 1.0)
+        return Stream(X, self._items(X, first), labels, positive, weights, eta0), classes
 
     def _rows(self, X: Any, y: Any, *, first: bool) -> Any:
         X = self._validated(X, y, reset=first)
@@ -339,8 +343,8 @@ class PassLearner(OnlineClassifier):
     def _items(self, X: Any, first: bool) -> Any:
         return native(Linear().fit(X).prepare(X))
 
-    def _scale(self, classes: Any, labels: Indices, positive: Indices, online: bool) -> Floats:
-        """Of two classes each has its weight; of more, a class against the rest has its own."""
+    def _weights(self, classes: Any, labels: Indices, online: bool) -> Floats:
+        """The weight of each class."""
         if online and self.class_weight == "balanced":
             raise ValueError(
                 "class_weight='balanced' needs all labels at once, and partial_fit has only some: "
@@ -356,8 +360,7 @@ class PassLearner(OnlineClassifier):
         )
         if not np.all(weights > 0):
             raise ValueError(f"class_weight must be positive; got {weights} for {classes}.")
-        others = weights[[0]] if len(classes) == 2 else np.ones(len(classes))
-        return np.column_stack([others, weights[positive]]).astype(np.float64)
+        return np.asarray(weights, dtype=np.float64)
 
     def _store(self, learner: Learner, classes: Any, count: _Count) -> None:
         self._learner, self.classes_, self._count = learner, classes, count

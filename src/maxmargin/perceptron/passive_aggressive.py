@@ -44,7 +44,7 @@ class PassiveAggressive(LinearPassLearner):
     random_state : int, RandomState instance or None, default=0
         Draws the orders.
     class_weight : dict, "balanced" or None, default=None
-        Scales tau; see `Perceptron`.
+        Scales tau on the rows of a class, in all machines.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last model.
     n_jobs : int or None, default=None

@@ -9,7 +9,8 @@ In step t = 1, 2, ... take a batch A of k rows, and those of them with y w.x <= 
 
 (Shalev-Shwartz, Singer, Srebro and Cotter 2011, figure 2; lambda is called alpha here.) The first
 step forgets w, the last projects on the ball in which the optimum lies. Rows are taken in batches,
-pass after pass; the last batch of a pass may be smaller. An intercept is the weight of a feature
+pass after pass; the last batch of a pass may be smaller. Class weights multiply the losses, and
+the ball is larger by the root of the largest. An intercept is the weight of a feature
 that is always 1, and so it is regularised. The mean of all iterates is kept beside the last one.
 
 The kernel form keeps w = s v, v a sum of kernels, so that shrinking all of w is a change of s.
@@ -109,7 +110,7 @@ class Pegasos(LinearPassLearner):
     random_state : int, RandomState instance or None, default=0
         Draws the orders.
     class_weight : dict, "balanced" or None, default=None
-        Scales the rows of a class in the step; see `Perceptron`.
+        Scales the rows of a class in the step, in all machines.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last model and its t.
     n_jobs : int or None, default=None
@@ -183,6 +184,13 @@ class Pegasos(LinearPassLearner):
             n_jobs=self.n_jobs,
         )
 
+    def __sklearn_tags__(self) -> Any:
+        # A step of a row with weight s is s |x| / (alpha t) long. For the weight 1000 and the long
+        # rows of a check of scikit-learn's, some 10^6 steps are too few.
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
 
 class KernelPegasosLearner:
     """k functions w = s v; with P the sum of all s so far, the sum of the iterates is P v + q.
@@ -221,14 +229,13 @@ class KernelPegasosLearner:
             part = e.items.subset(rows)
             F = (e.scores(part) + self.b)[:, machines]  # of v
             G = gram(part) + self.intercept
-            Y, steps = e.stream.signs(rows, machines)
+            Y, weight = e.stream.signs(rows, machines)
             for batch in blocks(len(rows), size):
                 margins = Y[batch] * F[batch] * self.s[machines]
                 n_mistakes += (margins <= 0).sum(axis=0)
-                loss += np.maximum(0.0, 1 - margins).sum(axis=0)
-                self.step(
-                    rows[batch], machines, np.where(margins <= 1, steps[batch], 0.0), F, G, batch
-                )
+                loss += (weight[batch] * np.maximum(0.0, 1 - margins)).sum(axis=0)
+                y = np.where(margins <= 1, weight[batch] * Y[batch], 0.0)
+                self.step(rows[batch], machines, y, F, G, batch)
         return n_mistakes, loss
 
     def step(
@@ -239,18 +246,19 @@ class KernelPegasosLearner:
         self.t[machines] += 1
         t, s = self.t[machines], self.s[machines]
         s = np.where(t > 1, s * (1 - 1 / t), s)  # the first step begins at w = 0
-        a = y / (self.alpha * t * len(rows) * s)
         P = self.P[machines]
-        e.new_C[np.ix_(rows, machines)] += a
-        e.new_past[np.ix_(rows, machines)] -= P * a
-        if self.intercept:
-            self.b[machines] += a.sum(axis=0)
-            self.past_b[machines] -= P * a.sum(axis=0)
-        change = G[:, batch] @ a
-        self.norm[machines] += (a * (2 * F[batch] + change[batch])).sum(axis=0)
-        F += change
+        if y.any():
+            a = y / (self.alpha * t * len(rows) * s)
+            e.new_C[np.ix_(rows, machines)] += a
+            e.new_past[np.ix_(rows, machines)] -= P * a
+            if self.intercept:
+                self.b[machines] += a.sum(axis=0)
+                self.past_b[machines] -= P * a.sum(axis=0)
+            change = G[batch.start :, batch] @ a
+            self.norm[machines] += (a * (2 * F[batch] + change[: len(rows)])).sum(axis=0)
+            F[batch.start :] += change
         length = s * np.sqrt(np.maximum(self.norm[machines], 0.0))
-        radius = 1 / np.sqrt(self.alpha)
+        radius = np.sqrt(e.stream.weights.max() / self.alpha)
         s = np.where(length > radius, s * radius / np.where(length > 0, length, 1.0), s)
         self.s[machines], self.P[machines] = s, P + s
 
@@ -310,7 +318,7 @@ class KernelPegasos(KernelPassLearner):
     random_state : int, RandomState instance or None, default=0
         Draws the orders.
     class_weight : dict, "balanced" or None, default=None
-        Scales the rows of a class in the step; see `Perceptron`.
+        Scales the rows of a class in the step, in all machines.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last model and its t.
     n_jobs : int or None, default=None

@@ -147,7 +147,7 @@ class Projectron(Policy):
 
     Parameters
     ----------
-    eta : float, default=0.1
+    eta : float, default=0.3
         The distance, of k(x, .) from its projection. 0: only what is in the span, and the function
         is that of the kernel perceptron.
     """
@@ -156,7 +156,7 @@ class Projectron(Policy):
         "eta": [Interval(Real, 0, None, closed="left")]
     }
 
-    def __init__(self, eta: float = 0.1) -> None:
+    def __init__(self, eta: float = 0.3) -> None:
         self.eta = eta
 
     def update(
@@ -203,7 +203,7 @@ class ProjectronPlus(Projectron):
 
     Parameters
     ----------
-    eta : float, default=0.1
+    eta : float, default=0.3
         As for `Projectron`.
     """
 
