@@ -195,8 +195,8 @@ class Pegasos(LinearPassLearner):
 class KernelPegasosLearner:
     """k functions w = s v; with P the sum of all s so far, the sum of the iterates is P v + q.
 
-    The expansion's C are the coefficients of v while rows are learned from, and those of w between
-    the calls; its ``past`` those of q, and of the sum of the iterates.
+    The expansion's C are the coefficients of v and its ``past`` those of q. Between the calls s = 1
+    and P = 0, so that v is w and q is the sum of the iterates.
     """
 
     def __init__(
@@ -261,15 +261,23 @@ class KernelPegasosLearner:
         radius = np.sqrt(e.stream.weights.max() / self.alpha)
         s = np.where(length > radius, s * radius / np.where(length > 0, length, 1.0), s)
         self.s[machines], self.P[machines] = s, P + s
+        small = s < 1e-6  # s v would lose digits, and in the end v overflow
+        if small.any():
+            F[:, small] *= s[small]
+            self.fold(machines[small])
+
+    def fold(self, machines: Indices) -> None:
+        """Go to s = 1 and P = 0, where v is w and q the sum of the iterates."""
+        e, s, P = self.expansion, self.s[machines], self.P[machines]
+        for v, q in ((e.C, e.past), (e.new_C, e.new_past), (self.b, self.past_b)):
+            q[..., machines] += P * v[..., machines]
+            v[..., machines] *= s
+        self.norm[machines] *= s**2
+        self.s[machines], self.P[machines] = 1.0, 0.0
 
     def close(self) -> None:
-        """From s, v, P and q to w and the sum of the iterates."""
-        e = self.expansion
-        e.close()
-        e.past, self.past_b = self.P * e.C + e.past, self.P * self.b + self.past_b
-        e.C, self.b = self.s * e.C, self.s * self.b
-        self.norm *= self.s**2
-        self.s, self.P = np.ones_like(self.s), np.zeros_like(self.P)
+        self.fold(np.arange(len(self.s)))
+        self.expansion.close()
 
     def attributes(self) -> dict[str, Any]:
         e, steps = self.expansion, np.maximum(self.t, 1)
