@@ -87,7 +87,7 @@ def bound(
     u = _separator(items, y, n_jobs)
     if u is not None:
         norm2, margin = u
-        return ratio * R2 * norm2 / margin**2
+        return float(ratio * R2 * norm2 / margin**2)
     best = float(len(y) * n_passes)  # u = 0
     if R2 == 0:
         return best

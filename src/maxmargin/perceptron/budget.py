@@ -277,7 +277,9 @@ class BudgetPerceptron(KernelPassLearner):
         self.verbose = verbose
 
     def _begin(self, stream: Stream) -> Learner:
-        policy = POLICIES[self.policy]() if isinstance(self.policy, str) else clone(self.policy)
+        policy: Any = (
+            POLICIES[self.policy]() if isinstance(self.policy, str) else clone(self.policy)
+        )
         policy._validate_params()
         return BudgetLearner(
             self._kernel,
