@@ -109,14 +109,14 @@ void bind_perceptron(nb::module_& m) {
     m.def(
         "perceptron_pass",
         [](const Items& items, const Indices& order, const Indices& labels, const Indices& machines,
-           const Indices& positive, const Borrowed<double, 1>& weight, Written<2> w, Written<1> b,
-           std::optional<Written<2>> past_w, std::optional<Written<1>> past_b, Written<1> t,
-           bool intercept, int n_threads, const std::string& rule, double C, double eta0) {
+           const Indices& positive, const Borrowed<double, 1>& weight, const Written<2>& w,
+           const Written<1>& b, const std::optional<Written<2>>& past_w,
+           const std::optional<Written<1>>& past_b, const Written<1>& t, bool intercept,
+           int n_threads, const std::string& rule, double C, double eta0) {
             const Rule which = rule_named(rule);
             if (!(C > 0.0)) throw std::invalid_argument("C: it must be positive");
-            return run(items, order, labels, machines, positive, weight,
-                       {w, b, std::move(past_w), std::move(past_b), t}, intercept, n_threads,
-                       [=](const Stream& stream, Machine& machine) {
+            return run(items, order, labels, machines, positive, weight, {w, b, past_w, past_b, t},
+                       intercept, n_threads, [=](const Stream& stream, Machine& machine) {
                            return perceptron_pass(stream, machine, which, C, eta0);
                        });
         },
@@ -127,9 +127,9 @@ void bind_perceptron(nb::module_& m) {
     m.def(
         "pegasos_pass",
         [](const Items& items, const Indices& order, const Indices& labels, const Indices& machines,
-           const Indices& positive, const Borrowed<double, 1>& weight, Written<2> w, Written<1> b,
-           Written<2> past_w, Written<1> past_b, Written<1> t, bool intercept, int n_threads,
-           double lambda, index batch) {
+           const Indices& positive, const Borrowed<double, 1>& weight, const Written<2>& w,
+           const Written<1>& b, const Written<2>& past_w, const Written<1>& past_b,
+           const Written<1>& t, bool intercept, int n_threads, double lambda, index batch) {
             if (!(lambda > 0.0)) throw std::invalid_argument("alpha: it must be positive");
             if (batch < 1) throw std::invalid_argument("batch_size: it must be positive");
             return run(items, order, labels, machines, positive, weight, {w, b, past_w, past_b, t},

@@ -36,7 +36,8 @@ print(f"{p.n_mistakes_} mistakes in {p.n_iter_} passes; at most {p.mistake_bound
 # looked up there.
 #
 # The same predictor in dual form: :math:`w = \sum_i \alpha_i y_i x_i`, where :math:`\alpha_i`
-# counts how often example i was misclassified. Rings below are as wide as :math:`\alpha`.
+# counts how often example i was misclassified. Rings below are the wider the larger
+# :math:`\alpha` is.
 
 q = DualPerceptron(shuffle=False, tol=None).fit(X, y)
 print("the same weights:", np.allclose(p.coef_, q.coef_), "  alpha:", q.alpha_[q.support_])
@@ -61,7 +62,7 @@ fig, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
 draw(axes[0], BasicLinearClassifier().fit(X, y), X, y, "the plane between the class means")
 draw(axes[1], q, X, y, f"perceptron: {q.n_mistakes_} mistakes")
 rings = {"facecolors": "none", "edgecolors": INK, "zorder": 3}
-axes[1].scatter(*X[q.support_].T, s=60, linewidths=0.7 * q.alpha_[q.support_], **rings)
+axes[1].scatter(*X[q.support_].T, s=60, linewidths=0.7 * np.sqrt(q.alpha_[q.support_]), **rings)
 average = AveragedPerceptron(shuffle=False, tol=None).fit(X, y)
 draw(axes[2], average, X, y, "the average of all its weights")
 plt.show()
@@ -99,16 +100,16 @@ plt.show()
 # Forgetron shrinks all coefficients and drops the oldest, the Projectron takes no example that is
 # nearly a combination of those it has.
 
-fig, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+options |= {"max_iter": 10, "tol": None}
 models = {
-    "no limit": last,
-    "forgetron": BudgetPerceptron(budget=25, policy="forgetron", gamma=2.0),
-    "projectron": BudgetPerceptron(budget=25, policy="projectron", gamma=2.0),
+    "no limit": KernelPerceptron(**options),
+    "forgetron": BudgetPerceptron(budget=40, policy="forgetron", **options),
+    "projectron": BudgetPerceptron(budget=40, policy="projectron", **options),
 }
+fig, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
-    if name != "no limit":
-        model.set_params(max_iter=10, tol=None).fit(X, y)
-    n = len(model.support_)
-    draw(ax, model, X, y, f"{name}: {n} support vectors, {1 - model.score(X_new, y_new):.1%} error")
-    ax.scatter(*X[model.support_ % len(y)].T if name != "no limit" else ([], []), s=40, **rings)
+    model.fit(X, y)
+    error = 1 - model.score(X_new, y_new)
+    draw(ax, model, X, y, f"{name}: {len(model.support_)} support vectors, {error:.1%} error")
+    ax.scatter(*model.support_vectors_.T, s=40, linewidths=0.7, **rings)
 plt.show()

@@ -465,11 +465,55 @@ def test_functions_and_matrices_as_kernels():
     options = {"max_iter": 3, "tol": None}
     named = KernelPerceptron(kernel="linear", **options).fit(X, y)
     function = KernelPerceptron(kernel=lambda A, B: A @ B.T, **options).fit(X, y)
-    matrix = KernelPerceptron(kernel="precomputed", **options).fit(X @ X.T, y)
     np.testing.assert_array_equal(function.decision_function(X), named.decision_function(X))
-    np.testing.assert_array_equal(matrix.decision_function(X @ X.T), named.decision_function(X))
-    with pytest.raises(ValueError, match="precomputed"):
-        matrix.partial_fit(X @ X.T, y)
+    for make in KERNELS:
+        named = make(kernel="linear", **options).fit(X, y)
+        matrix = make(kernel="precomputed", **options).fit(X @ X.T, y)
+        np.testing.assert_allclose(
+            matrix.decision_function(X @ X.T), named.decision_function(X), rtol=1e-6, atol=1e-6
+        )
+        with pytest.raises(ValueError, match="precomputed"):
+            matrix.partial_fit(X @ X.T, y)
+
+
+def test_parameters_may_change_between_calls():
+    X, y = overlapping()
+    pa = PassiveAggressive(C=1e-3).partial_fit(X, y, classes=[0, 1])
+    w = np.append(pa.coef_, pa.intercept_)
+    x, label = np.append(X[0], 1.0), 2 * y[0] - 1
+    loss = max(0.0, 1 - label * (w @ x))
+    pa.set_params(C=np.inf).partial_fit(X[:1], y[:1])
+    np.testing.assert_allclose(
+        np.append(pa.coef_, pa.intercept_), w + loss / (x @ x) * label * x, atol=1e-12
+    )
+
+
+def test_an_interrupt_leaves_a_model_that_goes_on():
+    X, y = overlapping(n=1200)
+    calls = []
+
+    def linear(A, B):
+        calls.append(len(A))
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return A @ B.T
+
+    for make in (KernelPerceptron, maxmargin.BudgetPerceptron, maxmargin.KernelPegasos):
+        calls.clear()
+        model = make(kernel=linear, tol=None, max_iter=3)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        assert model.score(X, y) > 0.5
+        seen = model.t_
+        assert model.partial_fit(X, y).t_ == seen + len(y)
+
+
+def test_numbers_beyond_float64_are_refused():
+    X, y = overlapping()
+    for make in (Perceptron, KernelPerceptron):
+        options = {"kernel": "linear"} if make is KernelPerceptron else {}
+        with np.errstate(all="ignore"), pytest.raises(ValueError, match="finite"):
+            make(eta0=1e308, max_iter=50, tol=None, **options).fit(X, y)
 
 
 # ------------------------------------------------------------------ scikit-learn's own tests

@@ -29,6 +29,7 @@ from maxmargin.perceptron.expansion import (
 from maxmargin.perceptron.online import PASSES, STEP, Learner, Stream
 from maxmargin.perceptron.policies import POLICIES, Memory, Policy
 from maxmargin.problem import Floats, Indices
+from maxmargin.svm import inputs
 from maxmargin.svm.base import blocks
 
 
@@ -38,6 +39,8 @@ class BudgetLearner:
     Between calls the memories name their support vectors by places in ``vectors``, which is the
     machines' support vectors one machine after the other.
     """
+
+    state = ("memories", "vectors", "support", "seen", "rng")
 
     def __init__(
         self,
@@ -132,10 +135,11 @@ class BudgetLearner:
         numbers[old] = self.support[names[old]]
         numbers[~old] = self.seen + names[~old] - self.n_old
         self.support = numbers
-        fresh = safe_indexing(self.stream.X, np.unique(names[~old]) - self.n_old)
-        every = fresh if self.vectors is None else joined(self.vectors, fresh)
-        places = np.where(old, names, self.n_old + np.searchsorted(np.unique(names[~old]), names))
-        self.vectors = taken(every, places)
+        if not inputs.is_precomputed(self.kernel.kernel):
+            new = np.unique(names[~old])
+            places = np.where(old, names, self.n_old + np.searchsorted(new, names))
+            rows = joined(self.vectors, safe_indexing(self.stream.X, new - self.n_old))
+            self.vectors = taken(rows, places)
         begin = 0
         for memory in self.memories:
             memory.names = list(range(begin, begin + len(memory.c)))
@@ -150,7 +154,7 @@ class BudgetLearner:
             row[memory.names] = memory.c
         return {
             "support_": self.support.copy(),
-            "support_vectors_": self.vectors,
+            "support_vectors_": np.empty((0, 0)) if self.vectors is None else self.vectors,
             "n_support_": np.array(sizes, dtype=np.int32),
             "dual_coef_": dual_coef,
             "intercept_": self.intercept * dual_coef.sum(axis=1),
@@ -170,10 +174,10 @@ class BudgetPerceptron(KernelPassLearner):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        See `KernelPerceptron`; a precomputed one is not supported.
+        See `KernelPerceptron`.
     budget : int or None, default=100
-        The most support vectors of each machine. None: no limit, where the policy needs none
-        (projectron).
+        The most support vectors of each machine, from the first call on. None: no limit, and then
+        only projectron leaves any out.
     policy : {"forgetron", "projectron", "projectron++", "random"} or Policy, default="forgetron"
         What happens to a mistake: "forgetron" shrinks all coefficients and drops the oldest,
         "random" drops one at random, "projectron" adds only what is not nearly in the span of the

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.kernels import Linear
 from maxmargin.perceptron.bounds import MistakeBound
@@ -29,6 +30,8 @@ from maxmargin.problem import Floats, Indices
 
 class DualLearner:
     """k dual perceptrons: alpha, the Gram matrix G, and the scores F = G'(alpha y) of all rows."""
+
+    state = ("expansion", "alpha", "b")
 
     def __init__(self, kernel: Any, k: int, *, intercept: bool, n_jobs: int | None) -> None:
         self.expansion = Expansion(kernel, k)
@@ -186,8 +189,8 @@ class DualPerceptron(MistakeBound, KernelPassLearner):
 
     @property
     def coef_(self) -> Floats:
-        """The weights of the features: sum of dual_coef_ times support vectors."""
-        self._check()
+        """The weights of the features: the sum of ``dual_coef_`` times support vectors."""
+        check_is_fitted(self)
         if not isinstance(self._kernel.kernel, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
         return np.asarray(self.dual_coef_ @ self.support_vectors_)

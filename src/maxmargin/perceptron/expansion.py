@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._compat import num_samples, safe_indexing
 from maxmargin.kernels import FromFunction, native
@@ -202,9 +201,6 @@ class KernelPassLearner(PassLearner):
         if not isinstance(self.kernel, str) or self.kernel in inputs.KERNELS:
             tags.input_tags = inputs.as_kernel(self.kernel).tags
         return tags
-
-    def _check(self) -> None:
-        check_is_fitted(self)
 
 
 def expanded(e: Expansion, C: Floats, intercept: Floats) -> dict[str, Any]:

@@ -42,6 +42,8 @@ class KernelLearner:
         Rows that are scored together.
     """
 
+    state: tuple[str, ...] = ("expansion", "b", "past_b", "t")
+
     def __init__(
         self,
         kernel: Any,

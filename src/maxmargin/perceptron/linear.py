@@ -40,6 +40,8 @@ class LinearLearner:
         The aggressiveness of the latter.
     """
 
+    state = ("w", "b", "past_w", "past_b", "t")
+
     def __init__(
         self,
         k: int,
@@ -62,10 +64,10 @@ class LinearLearner:
 
     def run(self, order: Indices, machines: Indices) -> tuple[Indices, Floats]:
         return _core.perceptron_pass(
-            **self.state(order, machines), rule=self.rule, C=self.C, eta0=self._stream.eta0
+            **self.arguments(order, machines), rule=self.rule, C=self.C, eta0=self._stream.eta0
         )
 
-    def state(self, order: Indices, machines: Indices) -> dict[str, Any]:
+    def arguments(self, order: Indices, machines: Indices) -> dict[str, Any]:
         """The arguments that all native passes have."""
         stream = self._stream
         return {

@@ -14,6 +14,8 @@ so: see `Patience`.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
@@ -28,6 +30,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin._compat import Interval, StrOptions, fit_context, num_samples
+from maxmargin.exceptions import NOT_FINITE
 from maxmargin.kernels import Linear, native
 from maxmargin.persistence import Versioned
 from maxmargin.problem import Floats, Indices
@@ -78,7 +81,7 @@ class Stream:
         return len(self.labels)
 
     def signs(self, rows: Indices, machines: Indices) -> tuple[Floats, Floats]:
-        """Y for each row and machine, and the weight of each row, as a column."""
+        """The signs y, for each row and machine, and the weight of each row, as a column."""
         labels = self.labels[rows, None]
         y = np.where(labels == self.positive[machines], 1.0, -1.0)
         return y, self.weights[labels]
@@ -88,7 +91,10 @@ class Learner(Protocol):
     """The state of k machines between the calls; NumPy and Python only, and so it is pickled.
 
     While rows are learned from (between ``open`` and ``close``) it may hold prepared data too.
+    ``state`` names what a learner with other parameters takes over, to go on.
     """
+
+    state: tuple[str, ...]
 
     def open(self, stream: Stream) -> None:
         """Get ready for passes over these rows."""
@@ -266,13 +272,12 @@ class PassLearner(OnlineClassifier):
         """
         first = not (self.warm_start and hasattr(self, "_learner"))
         stream, classes = self._stream(X, y, None, first=first)
-        learner = self._begin(stream) if first else self._learner
+        learner = self._learner_for(stream, first)
         rng = check_random_state(self.random_state)
         running = np.arange(len(stream.positive))
         patience = Patience(len(running), self.tol, self.n_iter_no_change)
         count = _Count.of(self, len(running), first)
-        learner.open(stream)
-        try:
+        with self._learning(learner, stream, classes, count):
             while len(running) and count.passes < self.max_iter:
                 order = rng.permutation(len(stream)) if self.shuffle else np.arange(len(stream))
                 mistakes, loss = learner.run(order, running)
@@ -283,9 +288,6 @@ class PassLearner(OnlineClassifier):
                         f"mean loss {loss.mean() / len(stream):.3g}"
                     )
                 running = running[~patience.ended(running, mistakes, loss / len(stream))]
-        finally:  # Ctrl-C leaves a model of the rows seen so far
-            learner.close()
-            self._store(learner, classes, count)
         if len(running) and self.tol is not None:
             warnings.warn(
                 f"{type(self).__name__} made mistakes to the end of {count.passes} passes "
@@ -312,17 +314,39 @@ class PassLearner(OnlineClassifier):
         """
         first = not hasattr(self, "_learner")
         stream, classes = self._stream(X, y, classes, first=first, online=True)
-        learner = self._begin(stream) if first else self._learner
+        learner = self._learner_for(stream, first)
         machines = np.arange(len(stream.positive))
         count = _Count.of(self, len(machines), first)
-        learner.open(stream)
-        try:
+        with self._learning(learner, stream, classes, count):
             mistakes, _ = learner.run(np.arange(len(stream)), machines)
             count.add(len(stream), machines, mistakes)
-        finally:
+        return self
+
+    def _learner_for(self, stream: Stream, first: bool) -> Learner:
+        """A learner with the parameters of now, and the state of the last one unless it is new."""
+        learner = self._begin(stream)
+        if not first:
+            old = vars(self._learner)
+            vars(learner).update({name: old[name] for name in learner.state})
+        return learner
+
+    @contextmanager
+    def _learning(
+        self, learner: Learner, stream: Stream, classes: Any, count: _Count
+    ) -> Iterator[None]:
+        """Store what was learned; Ctrl-C leaves a model of the rows up to it."""
+        learner.open(stream)
+        try:
+            yield
+        except KeyboardInterrupt:
             learner.close()
             self._store(learner, classes, count)
-        return self
+            raise
+        except BaseException:
+            learner.close()
+            raise
+        learner.close()
+        self._store(learner, classes, count)
 
     def _stream(
         self, X: Any, y: Any, classes: Any, *, first: bool, online: bool = False
@@ -363,12 +387,16 @@ class PassLearner(OnlineClassifier):
         return np.asarray(weights, dtype=np.float64)
 
     def _store(self, learner: Learner, classes: Any, count: _Count) -> None:
+        attributes = learner.attributes()
+        for name in ("coef_", "dual_coef_", "intercept_"):
+            if not np.isfinite(attributes.get(name, 0.0)).all():
+                raise ValueError(NOT_FINITE)
         self._learner, self.classes_, self._count = learner, classes, count
         self.n_iter_ = max(count.passes, 1)
         self.t_ = 1.0 + count.rows
         mistakes = count.mistakes
         self.n_mistakes_ = int(mistakes[0]) if len(mistakes) == 1 else mistakes
-        vars(self).update(learner.attributes())
+        vars(self).update(attributes)
 
 
 @dataclass

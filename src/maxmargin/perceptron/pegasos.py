@@ -65,7 +65,7 @@ class PegasosLearner(LinearLearner):
 
     def run(self, order: Indices, machines: Indices) -> tuple[Indices, Floats]:
         return _core.pegasos_pass(
-            **self.state(order, machines), alpha=self.alpha, batch_size=self.batch_size
+            **self.arguments(order, machines), alpha=self.alpha, batch_size=self.batch_size
         )
 
     def attributes(self) -> dict[str, Any]:
@@ -198,6 +198,8 @@ class KernelPegasosLearner:
     The expansion's C are the coefficients of v and its ``past`` those of q. Between the calls s = 1
     and P = 0, so that v is w and q is the sum of the iterates.
     """
+
+    state = ("expansion", "b", "past_b", "norm", "s", "P", "t")
 
     def __init__(
         self,

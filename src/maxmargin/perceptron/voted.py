@@ -34,6 +34,8 @@ class VotedLearner(KernelLearner):
         its t-th row.
     """
 
+    state = (*KernelLearner.state, "history")
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.history: list[list[tuple[int, float, float]]] = [[] for _ in self.b]
