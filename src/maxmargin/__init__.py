@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from maxmargin.perceptron.budget import BudgetPerceptron
     from maxmargin.perceptron.dual import DualPerceptron
     from maxmargin.perceptron.kernel import KernelPerceptron
+    from maxmargin.perceptron.kernel_pegasos import KernelPegasos
     from maxmargin.perceptron.linear import AveragedPerceptron, Perceptron
     from maxmargin.perceptron.passive_aggressive import PassiveAggressive
-    from maxmargin.perceptron.pegasos import KernelPegasos, Pegasos
+    from maxmargin.perceptron.pegasos import Pegasos
     from maxmargin.perceptron.voted import VotedPerceptron
     from maxmargin.svm.classification import SVC, NuSVC
     from maxmargin.svm.least_squares import LSSVC, LSSVR
@@ -69,7 +70,7 @@ _HOMES = {
     "BasicLinearClassifier": "perceptron.basic",
     "BudgetPerceptron": "perceptron.budget",
     "DualPerceptron": "perceptron.dual",
-    "KernelPegasos": "perceptron.pegasos",
+    "KernelPegasos": "perceptron.kernel_pegasos",
     "KernelPerceptron": "perceptron.kernel",
     "LSSVC": "svm.least_squares",
     "LSSVR": "svm.least_squares",

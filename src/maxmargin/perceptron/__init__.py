@@ -3,7 +3,8 @@
 Reading order::
 
     basic               two class means and the plane between them; nothing is iterated
-    online              what all others share: labels, passes over the rows, when a fit ends
+    online              rows, labels, one machine for each class, predictions
+    passes              learners that visit the rows, and when a fit ends
     linear              the perceptron itself, and its average
     dual                the same predictor, told by how often each example was misclassified
     expansion           functions that are sums of kernels over support vectors
@@ -11,6 +12,7 @@ Reading order::
     voted               all of its predictors vote
     budget, policies    no more support vectors than a budget allows
     passive_aggressive  steps just large enough for a margin
-    pegasos             steps on the objective of the support vector machine, and its kernel form
+    pegasos             steps on the objective of the support vector machine
+    kernel_pegasos      the same in the feature space of a kernel
     bounds              how many mistakes a perceptron can make
 """

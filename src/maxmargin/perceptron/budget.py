@@ -21,12 +21,12 @@ from maxmargin._compat import Interval, StrOptions, safe_indexing
 from maxmargin.perceptron.expansion import (
     BLOCK,
     KERNEL,
-    KernelPassLearner,
+    KernelPassClassifier,
     gram,
     joined,
     prepared,
 )
-from maxmargin.perceptron.online import PASSES, STEP, Learner, Stream
+from maxmargin.perceptron.passes import PASSES, STEP, Learner, Stream
 from maxmargin.perceptron.policies import POLICIES, Memory, Policy
 from maxmargin.problem import Floats, Indices
 from maxmargin.svm import inputs
@@ -40,7 +40,7 @@ class BudgetLearner:
     machines' support vectors one machine after the other.
     """
 
-    state = ("memories", "vectors", "support", "seen", "rng")
+    state: tuple[str, ...] = ("memories", "vectors", "support", "seen", "rng")
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ def taken(rows: Any, places: Indices) -> Any:
     return rows[places] if sp.issparse(rows) else safe_indexing(rows, places)
 
 
-class BudgetPerceptron(KernelPassLearner):
+class BudgetPerceptron(KernelPassClassifier):
     """A kernel perceptron with a bounded number of support vectors.
 
     Parameters

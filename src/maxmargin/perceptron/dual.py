@@ -19,19 +19,19 @@ from maxmargin.perceptron.bounds import MistakeBound
 from maxmargin.perceptron.expansion import (
     KERNEL,
     Expansion,
-    KernelPassLearner,
+    KernelPassClassifier,
     expanded,
     gram,
     mistakes,
 )
-from maxmargin.perceptron.online import PASSES, STEP, Learner, Stream
+from maxmargin.perceptron.passes import PASSES, STEP, Learner, Stream
 from maxmargin.problem import Floats, Indices
 
 
 class DualLearner:
     """k dual perceptrons: alpha, the Gram matrix G, and the scores F = G'(alpha y) of all rows."""
 
-    state = ("expansion", "alpha", "b")
+    state: tuple[str, ...] = ("expansion", "alpha", "b")
 
     def __init__(self, kernel: Any, k: int, *, intercept: bool, n_jobs: int | None) -> None:
         self.expansion = Expansion(kernel, k)
@@ -73,7 +73,7 @@ class DualLearner:
         return {**expanded(self.expansion, self.expansion.C, self.b), "alpha_": alpha.copy()}
 
 
-class DualPerceptron(MistakeBound, KernelPassLearner):
+class DualPerceptron(MistakeBound, KernelPassClassifier):
     """The perceptron in dual form, on a Gram matrix that is computed once for each call.
 
     For more than some ten thousand rows use `KernelPerceptron`, which never holds the matrix.

@@ -18,7 +18,8 @@ import scipy.sparse as sp
 
 from maxmargin._compat import num_samples, safe_indexing
 from maxmargin.kernels import FromFunction, native
-from maxmargin.perceptron.online import PassLearner, Stream, check_lengths
+from maxmargin.perceptron.online import check_lengths
+from maxmargin.perceptron.passes import PassClassifier, Stream
 from maxmargin.problem import Floats, Indices
 from maxmargin.svm import inputs
 from maxmargin.svm.base import KERNEL_PARAMETERS, blocks
@@ -127,7 +128,7 @@ def joined(first: Any, second: Any) -> Any:
     return [*first, *second]
 
 
-class KernelPassLearner(PassLearner):
+class KernelPassClassifier(PassClassifier):
     """Online classifiers that predict by support vectors: their rows, kernels and scores."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}

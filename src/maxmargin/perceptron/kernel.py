@@ -17,12 +17,12 @@ from maxmargin.perceptron.expansion import (
     BLOCK,
     KERNEL,
     Expansion,
-    KernelPassLearner,
+    KernelPassClassifier,
     expanded,
     gram,
     mistakes,
 )
-from maxmargin.perceptron.online import PASSES, STEP, Learner, Stream
+from maxmargin.perceptron.passes import PASSES, STEP, Learner, Stream
 from maxmargin.problem import Floats, Indices
 from maxmargin.svm.base import blocks
 
@@ -106,7 +106,7 @@ class KernelLearner:
         }
 
 
-class KernelPerceptron(MistakeBound, KernelPassLearner):
+class KernelPerceptron(MistakeBound, KernelPassClassifier):
     """The perceptron in the feature space of a kernel.
 
     Parameters

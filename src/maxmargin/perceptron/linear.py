@@ -20,7 +20,8 @@ import numpy as np
 from maxmargin import _core
 from maxmargin.kernels import Linear
 from maxmargin.perceptron.bounds import MistakeBound
-from maxmargin.perceptron.online import PASSES, STEP, Learner, PassLearner, Stream, linear_scores
+from maxmargin.perceptron.online import linear_scores
+from maxmargin.perceptron.passes import PASSES, STEP, Learner, PassClassifier, Stream
 from maxmargin.problem import Floats, Indices
 from maxmargin.threads import effective_threads
 
@@ -40,7 +41,7 @@ class LinearLearner:
         The aggressiveness of the latter.
     """
 
-    state = ("w", "b", "past_w", "past_b", "t")
+    state: tuple[str, ...] = ("w", "b", "past_w", "past_b", "t")
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class LinearLearner:
         }
 
 
-class LinearPassLearner(PassLearner):
+class LinearPassClassifier(PassClassifier):
     """Online classifiers that predict by coef_ and intercept_."""
 
     coef_: Floats
@@ -113,7 +114,7 @@ class LinearPassLearner(PassLearner):
         return linear_scores(self, X, self.coef_, self.intercept_)
 
 
-class Perceptron(MistakeBound, LinearPassLearner):
+class Perceptron(MistakeBound, LinearPassClassifier):
     """The perceptron: every mistake adds or subtracts its example.
 
     Parameters

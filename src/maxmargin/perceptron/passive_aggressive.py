@@ -17,11 +17,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from maxmargin._compat import Interval, StrOptions
-from maxmargin.perceptron.linear import LinearLearner, LinearPassLearner
-from maxmargin.perceptron.online import PASSES, Learner, Stream
+from maxmargin.perceptron.linear import LinearLearner, LinearPassClassifier
+from maxmargin.perceptron.passes import PASSES, Learner, Stream
 
 
-class PassiveAggressive(LinearPassLearner):
+class PassiveAggressive(LinearPassClassifier):
     """Passive-aggressive classifiers: PA-I and PA-II.
 
     Parameters

@@ -20,7 +20,7 @@ import numpy as np
 from maxmargin._compat import num_samples
 from maxmargin.perceptron.expansion import KERNEL
 from maxmargin.perceptron.kernel import KernelLearner, KernelPerceptron
-from maxmargin.perceptron.online import PASSES, STEP, Learner, Stream
+from maxmargin.perceptron.passes import PASSES, STEP, Learner, Stream
 from maxmargin.problem import Floats, Indices
 
 
@@ -34,7 +34,7 @@ class VotedLearner(KernelLearner):
         its t-th row.
     """
 
-    state = (*KernelLearner.state, "history")
+    state: tuple[str, ...] = (*KernelLearner.state, "history")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
