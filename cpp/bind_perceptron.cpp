@@ -66,10 +66,7 @@ nb::tuple run(const Items& items, const Indices& order, const Indices& labels,
             labels.data(), squares.data(),
             weight.data(), *std::max_element(weight.data(), weight.data() + weight.size()),
             intercept};
-        const std::function<void()> poll = [] {
-            const nb::gil_scoped_acquire lock;
-            if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        };
+        const auto poll = interruptible();
         pool().run(
             n, n_threads,
             [&, n_mistakes = n_mistakes, loss = loss](index c) {

@@ -10,19 +10,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin._compat import num_samples
-from maxmargin.persistence import Versioned
+from maxmargin.pickles import Versioned
 from maxmargin.problem import Floats, Indices
 from maxmargin.svm import inputs
 
 
-class OnlineClassifier(ClassifierMixin, Versioned):
+class OnlineClassifier(Versioned, ClassifierMixin, BaseEstimator):
     """Rows and labels of a classifier that can go on learning, and its predictions."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}

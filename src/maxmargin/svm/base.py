@@ -31,6 +31,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, column_or_1d, get_tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
@@ -49,7 +50,6 @@ from maxmargin.kernels import FromFunction, Linear
 from maxmargin.monitor import session
 from maxmargin.multiclass import Products
 from maxmargin.pickles import Versioned
-from maxmargin.persistence import Versioned
 from maxmargin.problem import Floats, Indices
 from maxmargin.solution import Solution
 from maxmargin.strategies import STRATEGIES, Strategy
@@ -88,7 +88,6 @@ BLOCK = 2048
 
 
 class KernelMachine(Versioned, CallbackSupportMixin, BaseEstimator):
-class KernelMachine(CallbackSupportMixin, Versioned):
     """A model f(x) = sum_i c_i k(x_i, x) + intercept, trained by quadratic problems.
 
     The parameters that every machine has; its subclasses describe them.
