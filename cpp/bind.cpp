@@ -276,4 +276,5 @@ NB_MODULE(_core, m) {
     maxmargin::bind_solver(m);
     maxmargin::bind_linear(m);
     maxmargin::bind_svmlight(m);
+    maxmargin::bind_perceptron(m);
 }

@@ -125,5 +125,7 @@ void bind_solver(nb::module_& m);
 void bind_linear(nb::module_& m);
 // bind_svmlight.cpp
 void bind_svmlight(nb::module_& m);
+// bind_perceptron.cpp
+void bind_perceptron(nb::module_& m);
 
 }  // namespace maxmargin

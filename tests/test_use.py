@@ -117,6 +117,47 @@ def test_kernels_are_values(cancer):
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
+def test_the_doorway_perceptrons(cancer):
+    from maxmargin import (
+        AveragedPerceptron,
+        BasicLinearClassifier,
+        BudgetPerceptron,
+        DualPerceptron,
+        KernelPegasos,
+        KernelPerceptron,
+        PassiveAggressive,
+        Pegasos,
+        Perceptron,
+        VotedPerceptron,
+    )
+
+    X, X_test, y, y_test = cancer
+    p = Perceptron(eta0=1.0).fit(X, y)
+    assert p.n_mistakes_ <= p.mistake_bound(X, y, n_passes=p.n_iter_)
+    one_pass = Perceptron(max_iter=1, tol=None).fit(X, y)
+    assert one_pass.n_mistakes_ <= p.mistake_bound(X, y)
+    q = DualPerceptron().fit(X, y)
+    assert q.alpha_.shape == y.shape
+    assert q.alpha_.sum() == q.n_mistakes_
+    np.testing.assert_allclose(q.coef_, p.coef_)
+    budget = BudgetPerceptron(kernel="rbf", budget=200)
+    stream = zip(np.array_split(X, 10), np.array_split(y, 10), strict=True)
+    for X_chunk, y_chunk in stream:
+        budget.partial_fit(X_chunk, y_chunk, classes=[0, 1])
+    assert budget.n_support_[0] <= 200
+    others = (
+        BasicLinearClassifier(),
+        KernelPerceptron(),
+        AveragedPerceptron(),
+        VotedPerceptron(),
+        PassiveAggressive(),
+        Pegasos(),
+        KernelPegasos(),
+    )
+    for model in (p, q, budget, *(other.fit(X, y) for other in others)):
+        assert model.score(X_test, y_test) > 0.9
+
+
 def test_show_versions_tells_instruction_set_and_threads(capsys):
     import maxmargin
 

@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxmargin.linear.classification import LinearClassifier, LinearSVC, LogisticRegression
     from maxmargin.linear.regression import LinearRegressor, LinearSVR, Ridge
+    from maxmargin.perceptron.basic import BasicLinearClassifier
+    from maxmargin.perceptron.budget import BudgetPerceptron
+    from maxmargin.perceptron.dual import DualPerceptron
+    from maxmargin.perceptron.kernel import KernelPerceptron
+    from maxmargin.perceptron.kernel_pegasos import KernelPegasos
+    from maxmargin.perceptron.linear import AveragedPerceptron, Perceptron
+    from maxmargin.perceptron.passive_aggressive import PassiveAggressive
+    from maxmargin.perceptron.pegasos import Pegasos
+    from maxmargin.perceptron.voted import VotedPerceptron
     from maxmargin.svm.classification import SVC, NuSVC
     from maxmargin.svm.least_squares import LSSVC, LSSVR
     from maxmargin.svm.novelty import SVDD, OneClassSVM
@@ -26,6 +35,12 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "AveragedPerceptron",
+    "BasicLinearClassifier",
+    "BudgetPerceptron",
+    "DualPerceptron",
+    "KernelPegasos",
+    "KernelPerceptron",
     "LinearClassifier",
     "LinearRegressor",
     "LinearSVC",
@@ -34,8 +49,12 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "PassiveAggressive",
+    "Pegasos",
+    "Perceptron",
     "RankSVM",
     "Ridge",
+    "VotedPerceptron",
     "__version__",
     "show_versions",
 ]
@@ -47,15 +66,25 @@ _HOMES = {
     "LinearSVC": "linear.classification",
     "LinearRegressor": "linear.regression",
     "LinearClassifier": "linear.classification",
+    "AveragedPerceptron": "perceptron.linear",
+    "BasicLinearClassifier": "perceptron.basic",
+    "BudgetPerceptron": "perceptron.budget",
+    "DualPerceptron": "perceptron.dual",
+    "KernelPegasos": "perceptron.kernel_pegasos",
+    "KernelPerceptron": "perceptron.kernel",
     "LSSVC": "svm.least_squares",
     "LSSVR": "svm.least_squares",
     "NuSVC": "svm.classification",
     "NuSVR": "svm.regression",
     "OneClassSVM": "svm.novelty",
+    "PassiveAggressive": "perceptron.passive_aggressive",
+    "Pegasos": "perceptron.pegasos",
+    "Perceptron": "perceptron.linear",
     "RankSVM": "svm.ranking",
     "SVC": "svm.classification",
     "SVDD": "svm.novelty",
     "SVR": "svm.regression",
+    "VotedPerceptron": "perceptron.voted",
     "show_versions": "versions",
 }
 """Public names and the modules they come from."""
@@ -68,6 +97,7 @@ _MODULES = (
     "linear",
     "monitor",
     "multiclass",
+    "perceptron",
     "problem",
     "reference",
     "solve",
