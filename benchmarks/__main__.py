@@ -28,7 +28,7 @@ def options(suite: str, given: list[str], about: str | None) -> harness.Options:
     parser.add_argument("--data", type=Path, help="folder of the .npz archives")
     parser.add_argument("--peers", type=names, default=(), help="sklearn,liblinear-official,...")
     parser.add_argument("--sets", type=names, default=(), help="names of cases or of their data")
-    parser.add_argument("--repeats", type=int, default=3, help="rounds (5 for fits under a second)")
+    parser.add_argument("--repeats", type=int, help="rounds: 3, or 5 for fits under a second")
     parser.add_argument("--threads", type=int, default=machine.cores())
     parser.add_argument("--time-limit", type=float, default=300.0, help="seconds for one process")
     parser.add_argument("--short", action="store_true", help="the cases of the short version")

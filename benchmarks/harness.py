@@ -43,7 +43,7 @@ class Options:
     data: Path | None = None
     peers: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
-    repeats: int = 3
+    repeats: int | None = None
     time_limit: float = 300.0
     threads: int = 2
     short: bool = False
@@ -228,13 +228,15 @@ Timed = dict[tuple[str, int], list[Figures]]
 def rounds(
     options: Options, case: Case, chosen: list[tuple[Peer, int]], say: Callable[[str], None]
 ) -> Timed:
-    """All chosen settings by turns: three rounds, and two more for those under a second."""
+    """All chosen settings by turns: as often as asked, or three rounds, five for those under a
+    second.
+    """
     unique = list({(peer.runner.name, i): (peer, i) for peer, i in chosen}.values())
     timed: Timed = {(peer.runner.name, i): [] for peer, i in unique}
-    for turn in range(max(options.repeats, 5)):
+    for turn in range(options.repeats or 5):
         for peer, i in unique:
             setting, figures = peer.tried[i]
-            if turn < options.repeats or figures["fit"] < 1:
+            if options.repeats or turn < 3 or figures["fit"] < 1:
                 timed[peer.runner.name, i].append(run(options, case, peer.runner, setting))
     say(f"  timed: {sum(map(len, timed.values()))} runs")
     return timed

@@ -158,7 +158,6 @@ def write(
         "suite": name,
         "machine": machine,
         "threads": options.threads,
-        "repeats": options.repeats,
         "verdicts": verdicts(rows, cases),
         "rows": rows,
     }
@@ -166,6 +165,4 @@ def write(
     with (options.output / f"{name}.csv").open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(table(rows))
     picture(rows, options.output / f"{name}.svg")
-    said = text(rows, cases, machine)
-    (options.output / f"{name}.txt").write_text(said + "\n")
-    return said
+    return text(rows, cases, machine)

@@ -15,7 +15,7 @@ def ours(name: str) -> Any:
     try:
         return getattr(import_module("maxmargin"), name)
     except (ImportError, AttributeError) as error:
-        raise NotAvailable(f"this maxmargin has no {name} ({error})") from error
+        raise NotAvailable(f"this maxmargin has no {name}") from error
 
 
 def linear(problem: Linear, data: Data, threads: int) -> Any:
