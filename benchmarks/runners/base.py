@@ -146,11 +146,8 @@ def estimators(
     """A runner of estimators: ``build`` makes one, and a setting is some of its parameters."""
 
     def make(problem: Linear, data: Data, setting: Setting, threads: int) -> Machine:
-        estimator = build(problem, data, threads)
-        known = estimator.get_params()
-        if "n_jobs" in known:
-            estimator.set_params(n_jobs=threads)
-        return Estimator(estimator.set_params(**setting), data, constant(problem))
+        estimator = build(problem, data, threads).set_params(**setting)
+        return Estimator(estimator, data, constant(problem))
 
     return Runner(name, package, settings, solves, make)
 

@@ -20,30 +20,22 @@ def ours(name: str) -> Any:
 
 def linear(problem: Linear, data: Data, threads: int) -> Any:
     """What a user would write for this problem."""
+    common = {"C": problem.C, "fit_intercept": problem.intercept != "none", "n_jobs": threads}
     drop_in = problem.penalty == "l2" and problem.intercept != "free"
-    with_intercept = problem.intercept != "none"
     if drop_in and problem.loss in ("hinge", "squared_hinge"):
-        return ours("LinearSVC")(
-            loss=problem.loss, C=problem.C, fit_intercept=with_intercept, max_iter=100_000
-        )
+        return ours("LinearSVC")(loss=problem.loss, max_iter=100_000, **common)
     if drop_in and problem.regression:
         return ours("LinearSVR")(
-            loss=problem.loss,
-            C=problem.C,
-            epsilon=problem.epsilon,
-            fit_intercept=with_intercept,
-            max_iter=100_000,
+            loss=problem.loss, epsilon=problem.epsilon, max_iter=100_000, **common
         )
-    options = {
+    common |= {
         "loss": problem.loss,
         "penalty": problem.penalty,
-        "C": problem.C,
-        "fit_intercept": with_intercept,
         "penalize_intercept": problem.intercept == "penalised",
     }
     if problem.regression:
-        return ours("LinearRegressor")(epsilon=problem.epsilon, **options)
-    return ours("LinearClassifier")(**options)
+        return ours("LinearRegressor")(epsilon=problem.epsilon, **common)
+    return ours("LinearClassifier")(**common)
 
 
 def kernel(problem: Linear, data: Data, threads: int) -> Any:
@@ -53,6 +45,7 @@ def kernel(problem: Linear, data: Data, threads: int) -> Any:
         loss=problem.loss,
         C=problem.C,
         multi_class="ovr",
+        n_jobs=threads,
         fit_intercept=problem.intercept == "free",
     )
 

@@ -77,6 +77,7 @@ def sgd(problem: Linear, data: Data, threads: int) -> Any:
         alpha=1 / (problem.C * len(data.y)),
         fit_intercept=problem.intercept == "free",
         tol=None,  # type: ignore[arg-type]
+        n_jobs=threads,
         random_state=0,
     )
 
