@@ -11,6 +11,7 @@ import contextlib
 import gc
 import importlib
 import json
+import math
 import os
 import resource
 import statistics
@@ -72,13 +73,16 @@ def measure(case: Case, runner: Runner, job: dict[str, Any]) -> dict[str, Any]:
     fit = seconds(machine.fit, case.loops)
     peak = memory("VmHWM") - before
     answer = machine.answer()
+    objective = problem.objective(data, answer)
+    if not math.isfinite(objective):
+        raise ValueError(f"the objective of its answer is {objective}")
     tested = data.X if data.X_test is None else data.X_test
     some = tested[: case.predict_rows] if case.predict_rows else tested
     figures: dict[str, Any] = {
         "fit": fit,
         "predict": seconds(lambda: machine.predict(some), max(PREDICTIONS, case.loops)),
         "memory": max(peak, 0),
-        "objective": problem.objective(data, answer),
+        "objective": objective,
         **problem.facts(data, answer),
         **machine.facts(),
     }

@@ -129,9 +129,9 @@ class Estimator:
     def facts(self) -> dict[str, float]:
         iterations = np.ravel(getattr(self.estimator, "n_iter_", []))
         facts = {"iterations": float(iterations.sum())} if iterations.size else {}
-        gap = getattr(self.estimator, "dual_gap_", None)
-        if np.ndim(gap) == 0 and gap is not None and np.isscalar(self.estimator.objective_):
-            facts["claimed_gap"] = float(gap / abs(self.estimator.objective_))
+        if hasattr(self.estimator, "dual_gap_"):  # of several classes: as of their sum
+            gap, objective = np.sum(self.estimator.dual_gap_), np.sum(self.estimator.objective_)
+            facts["claimed_gap"] = float(gap / abs(objective))
         return facts
 
 
