@@ -135,7 +135,7 @@ def picture(rows: Sequence[Figures], path: Path) -> None:
                 marks[i % len(marks)],
                 color="black" if peer == OURS else f"C{i % 10}",
                 fillstyle="full" if filled else "none",
-                label=peer if filled or not any(map(met, mine)) else None,
+                label=peer if filled == any(map(met, mine)) else None,
                 linestyle="none",
             )
     axes.set_xscale("log")
