@@ -5,16 +5,18 @@
 #   make test    the C++ tests under the sanitizers, then the Python tests
 #   make lint    every linter, warnings as errors
 #   make docs    the documentation, examples executed, in docs/_build/html
+#   make bench   a short comparison with other libraries, in build/benchmarks
 #   make clean   forget the builds and the environment
 #
 # PYTHON=...  the interpreter to use, instead of the first one that fits
+# DATA=...    the folder of data sets for make bench; without it, scikit-learn's own
 # WERROR=ON   compiler warnings are errors (as in continuous integration)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv dev demo test test-cpp test-python lint lint-python lint-cpp docs clean
+.PHONY: help venv dev demo test test-cpp test-python lint lint-python lint-cpp docs bench clean
 
 PYTHON ?=
 WERROR ?= OFF
@@ -112,6 +114,28 @@ lint-cpp: $(FOR_DEV)
 
 docs: $(FOR_DEV)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# ---- The benchmarks --------------------------------------------------------------------------
+
+DATA ?=
+LIST_PEERS := import tomllib; \
+	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	print(*(peer for peer in extras["bench"] if not peer.startswith("maxmargin")), sep="\n")
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# A peer that cannot be installed here is left out of the comparison.
+$(VENV)/peers/made: pyproject.toml $(FOR_DEV)
+	@mkdir -p $(@D)
+	@$(BIN)/python -c '$(LIST_PEERS)' | while read -r peer; do \
+	    $(INSTALL) "$$peer" || echo "$$peer: not installed, left out"; \
+	done
+	@$(INSTALL) --no-deps --upgrade --target $(@D)/liblinear-multicore liblinear-multicore \
+	    || echo "liblinear-multicore: not installed, left out"
+	@touch $@
+
+bench: $(VENV)/peers/made
+	$(BIN)/python -m benchmarks linear --short --output build/benchmarks \
+	    $(if $(DATA),--data "$(DATA)")
 
 clean:
 	rm -rf build $(VENV) docs/_build docs/api/generated docs/gallery

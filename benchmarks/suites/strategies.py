@@ -1,12 +1,13 @@
 """Every working-set strategy on the same problems: iterations, time, and the optimum reached.
 
-    python benchmarks/strategies.py
+    python -m benchmarks strategies
 
 writes ``benchmarks/results/strategies.csv``, the table of the documentation's page on strategies.
 One thread, scikit-learn's own data, the default tolerance; the time is the best of three fits, or
 of one where a fit takes longer than five seconds.
 """
 
+import argparse
 import csv
 import time
 import warnings
@@ -18,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from maxmargin import SVC
 
-RESULTS = Path(__file__).parent / "results" / "strategies.csv"
+RESULTS = Path(__file__).parents[1] / "results" / "strategies.csv"
 COLUMNS = [
     "data",
     "kernel",
@@ -79,7 +80,10 @@ def measure(X, y, kernel, strategy):
     ]
 
 
-def main():
+def main(given=None):
+    argparse.ArgumentParser(
+        prog="python -m benchmarks strategies", description=__doc__.splitlines()[0]
+    ).parse_args(given)
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
@@ -90,7 +94,3 @@ def main():
                     row = [data, kernel, strategy, *measure(X, y, kernel, strategy)]
                     table.writerow(row)
                     print(*row, sep="  ")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """How far our SVC agrees with LIBSVM, on every classification set at hand.
 
-    python benchmarks/agreement.py --data DIR
+    python -m benchmarks agreement --data DIR
 
 writes ``benchmarks/results/agreement.csv``. LIBSVM is scikit-learn's SVC. Sets of more than 10 000
 rows are subsampled (news20, with its 56 437 features, to fewer). For each set, one class against
@@ -26,9 +26,10 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC as LIBSVM
 
+from benchmarks.data import split
 from maxmargin import SVC
 
-RESULTS = Path(__file__).parent / "results" / "agreement.csv"
+RESULTS = Path(__file__).parents[1] / "results" / "agreement.csv"
 COLUMNS = ["data", "rows", "C", "gamma", "objective", "gap", "true", "same"]
 MOST_ROWS = 10_000
 MOST_WORDS = 100_000_000  # rows x features of a sparse set, so that LIBSVM ends in minutes
@@ -67,29 +68,11 @@ SETS = {
 }
 
 
-def array(archive, key):
-    if key in archive:
-        return archive[key].astype(np.float64)
-    values = archive[f"{key}_data"].astype(np.float64)
-    # LIBSVM takes 32-bit indices only.
-    indices, indptr = (archive[f"{key}_{part}"].astype(np.int32) for part in ("indices", "indptr"))
-    return sp.csr_array((values, indices, indptr), shape=tuple(archive[f"{key}_shape"]))
-
-
 def load(path, scaling):
     """Training and test rows: the literature's split, or a random third for the test."""
-    archive = np.load(path)
     rng = np.random.default_rng(0)
-    if "y_train" in archive and "y_test" in archive:
-        X, y = array(archive, "X_train"), archive["y_train"]
-        X_test = array(archive, "X_test")
-    else:
-        suffix = "_train" if "y_train" in archive else ""
-        X, y = array(archive, f"X{suffix}"), archive[f"y{suffix}"]
-        order = rng.permutation(len(y))
-        third = len(y) // 3
-        X_test = X[order[:third]]
-        X, y = X[order[third:]], y[order[third:]]
+    data = split(path, rng)
+    X, y, X_test = data.X, data.y, data.X_test
     most = min(MOST_ROWS, MOST_WORDS // X.shape[1]) if sp.issparse(X) else MOST_ROWS
     some = rng.permutation(len(y))[:most]
     X, y = X[some], y[some]
@@ -143,11 +126,13 @@ def measure(path, scaling, C, gamma):
     return [path.stem, len(y), C, f"{gamma:.4g}", *figures, f"{same:.4f}"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(given=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks agreement", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--data", type=Path, required=True, help="folder of the .npz archives")
     parser.add_argument("--sets", nargs="*", default=list(SETS))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     rows = []
     for name in arguments.sets:
         row = measure(arguments.data / f"{name}.npz", *SETS[name])
@@ -158,7 +143,3 @@ def main():
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("w", newline="") as file:
         csv.writer(file).writerows([COLUMNS, *rows])
-
-
-if __name__ == "__main__":
-    main()
