@@ -15,8 +15,7 @@ after everything else is eliminated, has as many unknowns as there are features,
 (Ferris and Munson 2002; Woodsend and Gondzio 2009), with Mehrotra's predictor and corrector (1992).
 Rows far from their kink have h near zero, and are left out of the matrix.
 
-For given w and mu the equations of a row have one solution, in closed form.  So any weights are a
-start: those of a sample of the rows, which cost a fraction, are near the optimum for all.
+For given w and mu the equations of a row have one solution, in closed form: there it starts.
 """
 
 from __future__ import annotations
@@ -85,9 +84,8 @@ class Path:
         self.w = np.zeros(len(self.counted)) if start is None else np.array(start)
         self.z = problem.design.scores(self.w)
         missing = self.offset - self.sign * self.z
-        spread = float(np.mean(np.abs(missing))) * (1.0 if start is None else 0.1)
-        self._center(missing, spread * self.price)
-        self._combine()
+        self._center(missing, float(np.mean(np.abs(missing))) * self.price)
+        self.v = problem.design.combine(self.c)
 
     def _center(self, missing: Floats, mu: Floats) -> None:
         """The a, t, xi, u with xi - u = missing, a u = t xi = mu and a + t = price: with
@@ -105,9 +103,9 @@ class Path:
         self.t = price - self.a
         self.xi, self.u = mu / self.t, mu / self.a
 
-    def _combine(self) -> None:
-        self.c = (self.sign * self.a).sum(axis=0)
-        self.v = self.problem.design.combine(self.c)
+    @property
+    def c(self) -> Floats:
+        return (self.sign * self.a).sum(axis=0)
 
     @property
     def mu(self) -> float:
@@ -152,7 +150,8 @@ class Path:
         self.w, self.z = self.w + reach * dw, self.z + reach * dz
         self.a, self.t = a + reach * da, t - reach * da
         self.xi, self.u = xi + reach * dxi, u + reach * du
-        self._combine()
+        # v = X'c follows from the equations: X'(sign da) = counted dw - dual.
+        self.v = self.v + reach * (self.counted * dw - dual)
         return True
 
     def _reach(self, da: Floats, dxi: Floats, du: Floats) -> float:

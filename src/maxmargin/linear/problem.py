@@ -24,7 +24,7 @@ v       X'c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -156,6 +156,14 @@ class LinearProblem:
         """Of w."""
         d = self.design.n_columns
         return (d,) if self.n_scores == 1 else (d, self.n_scores)
+
+    def sample(self, size: int, seed: int) -> LinearProblem:
+        """The problem of some rows, drawn at random, whose prices make up for the others'."""
+        n = self.design.n_rows
+        rows = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+        design = Design(self.design.X[rows], self.design.bias, self.design.n_jobs)
+        price = self.price[rows] * (self.price.sum() / self.price[rows].sum())
+        return replace(self, design=design, y=self.y[rows], price=price)
 
     def penalised(self, w: Floats) -> Floats:
         """The weights that the penalty counts."""

@@ -318,7 +318,7 @@ class LinearRegressor(LinearRegressorBase):
     --------
     >>> from maxmargin import LinearRegressor
     >>> LinearRegressor(C=100).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(2)
-    array([6.99])
+    array([6.98])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -474,7 +474,7 @@ class Ridge(LinearRegressorBase):
     --------
     >>> from maxmargin import Ridge
     >>> Ridge(alpha=0.01).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(2)
-    array([6.99])
+    array([6.98])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
