@@ -153,7 +153,8 @@ class Descent {
   public:
     Descent(std::shared_ptr<Design> design, const Matrix& linear, const Matrix& lower,
             const Matrix& upper, const Matrix& ridge, double epsilon, bool logistic,
-            const Matrix& start, bool shrinking, std::uint64_t seed, const nb::object& n_jobs)
+            const Matrix& start, const Matrix& weights, bool shrinking, std::uint64_t seed,
+            const nb::object& n_jobs)
         : design_(std::move(design)), python_(n_jobs) {
         const index n = design_->rows();
         CoordinateProblem problem;
@@ -165,12 +166,13 @@ class Descent {
         problem.epsilon = epsilon;
         problem.logistic = logistic;
         std::vector<double> c = copied(start, n, problem.k, "start");
+        std::vector<double> w = copied(weights, design_->columns(), problem.k, "weights");
         if (problem.lower.empty() || problem.upper.empty() || c.empty())
             throw std::invalid_argument("lower, upper and start must not be empty");
         const nb::gil_scoped_release unlocked;
         if (auto packed = design_->compressed()) design_ = std::move(packed);
         descent_ = std::make_unique<CoordinateDescent>(*design_, std::move(problem), std::move(c),
-                                                       shrinking, seed, python_.run);
+                                                       std::move(w), shrinking, seed, python_.run);
     }
     Descent(const Descent&) = delete;
     Descent& operator=(const Descent&) = delete;
@@ -264,10 +266,10 @@ void bind_linear(nb::module_& m) {
 
     nb::class_<Descent>(m, "Descent", "Dual coordinate descent.")
         .def(nb::init<std::shared_ptr<Design>, const Matrix&, const Matrix&, const Matrix&,
-                      const Matrix&, double, bool, const Matrix&, bool, std::uint64_t,
-                      const nb::object&>(),
+                      const Matrix&, double, bool, const Matrix&, const Matrix&, bool,
+                      std::uint64_t, const nb::object&>(),
              "design"_a, "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "epsilon"_a, "logistic"_a,
-             "start"_a, "shrinking"_a, "seed"_a, "n_jobs"_a.none() = nb::none())
+             "start"_a, "weights"_a, "shrinking"_a, "seed"_a, "n_jobs"_a.none() = nb::none())
         .def("run", &Descent::run, "visits"_a, "tol"_a)
         .def("look", &Descent::look, "scores"_a, "tol"_a,
              nb::sig("def look(self, scores: numpy.ndarray, tol: float) -> numpy.ndarray"))

@@ -17,8 +17,8 @@ constexpr index kBetweenPolls = 1024;  // rows
 }  // namespace
 
 CoordinateDescent::CoordinateDescent(const Design& design, CoordinateProblem problem,
-                                     std::vector<double> start, bool shrinking, std::uint64_t seed,
-                                     const Run& run)
+                                     std::vector<double> start, std::vector<double> weights,
+                                     bool shrinking, std::uint64_t seed, const Run& run)
     : design_(design),
       problem_(std::move(problem)),
       n_(design.rows()),
@@ -38,12 +38,13 @@ CoordinateDescent::CoordinateDescent(const Design& design, CoordinateProblem pro
       how_(run) {
     std::iota(rows_.begin(), rows_.end(), index{0});
     design.norms(norms_.data(), run);
-    if (std::any_of(c_.begin(), c_.end(), [](double c) { return c != 0.0; })) {
-        std::vector<double> w(static_cast<std::size_t>(design.columns() * k_));
-        design.combine(c_.data(), k_, w.data(), run);
-        for (index f = 0; f < design.columns(); ++f)
-            std::copy_n(w.data() + f * k_, k_, weights_.data() + f * width_);
+    if (weights.empty() && std::any_of(c_.begin(), c_.end(), [](double c) { return c != 0.0; })) {
+        weights.resize(static_cast<std::size_t>(design.columns() * k_));
+        design.combine(c_.data(), k_, weights.data(), run);
     }
+    if (weights.empty()) return;
+    for (index f = 0; f < design.columns(); ++f)
+        std::copy_n(weights.data() + f * k_, k_, weights_.data() + f * width_);
 }
 
 bool CoordinateDescent::run(index visits, double tol) {

@@ -34,8 +34,11 @@ struct CoordinateProblem {
 
 class CoordinateDescent {
   public:
+    // From these coefficients; `weights` (columns x k) are X'c where they are empty, and otherwise
+    // hold what rows elsewhere contribute as well.
     CoordinateDescent(const Design& design, CoordinateProblem problem, std::vector<double> start,
-                      bool shrinking, std::uint64_t seed, const Run& run);
+                      std::vector<double> weights, bool shrinking, std::uint64_t seed,
+                      const Run& run);
 
     // Whole sweeps until `visits` rows have been looked at, or no coordinate that is not left out
     // has violated its condition by more than `tol`; returns whether the latter is so.

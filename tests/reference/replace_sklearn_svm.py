@@ -4,7 +4,7 @@ import sklearn.svm
 
 import maxmargin
 
-for name in ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"):
+for name in ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR"):
     setattr(sklearn.svm, name, getattr(maxmargin, name))
 
 LEFT_OUT = {
@@ -13,6 +13,7 @@ LEFT_OUT = {
     "test_custom_kernel_not_array_input": (
         "its callable is wrong on rectangles, and prediction evaluates support vectors only"
     ),
+    "test_linear_svm_convergence_warnings": "two steps of Newton's method are enough for its data",
     "test_probability_raises_futurewarning": "probability is not deprecated here",
     "test_svc_nusvc_probA_probB_deprecated": "nor are the attributes that come with it",
 }

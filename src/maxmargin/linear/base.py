@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,9 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin._compat import CallbackSupportMixin, Interval, Options, StrOptions, align_sparse
+from maxmargin.io import RowBlocks
+from maxmargin.linear.blocks import BlockDesign
 from maxmargin.linear.choose import SOLVERS, choose
 from maxmargin.linear.losses import Loss
 from maxmargin.linear.penalties import Penalty
@@ -57,7 +61,7 @@ class Data:
 
     Attributes
     ----------
-    design : Design
+    design : Design or BlockDesign
     y : array
         Their targets as given.
     weights : array of shape (n,)
@@ -65,7 +69,7 @@ class Data:
         X, y and metadata as the user gave them, for callbacks.
     """
 
-    design: Design
+    design: Any
     y: Any
     weights: Floats
     given: dict[str, Any] = field(repr=False)
@@ -106,11 +110,29 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
     ) -> Data:
         """Validate, drop rows without weight, and make the rows ready, with a constant feature."""
         given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        if isinstance(X, RowBlocks):
+            return self._data_in_blocks(X, y, sample_weight, bias, given)
         X, y = self._validated(X, y, multi_output)
         weights, rows = inputs.positive_weights(sample_weight, X.shape[0])
         if len(rows) < X.shape[0]:
             X, y = X[rows], y[rows]
         return Data(Design(X, bias, self.n_jobs), y, weights, given)
+
+    def _data_in_blocks(
+        self, X: RowBlocks, y: Any, sample_weight: Any, bias: float, given: dict[str, Any]
+    ) -> Data:
+        """The same for rows that are read as they are needed."""
+        if y is None:
+            raise ValueError("y: the targets of the rows are needed, as open_svmlight gives them.")
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        weights, rows = inputs.positive_weights(sample_weight, len(X))
+        self.n_features_in_ = X.shape[1]
+        vars(self).pop("feature_names_in_", None)
+        if len(rows) < len(X):
+            design = BlockDesign(X, rows, bias, self.n_jobs)
+            return Data(design, y[rows], weights, given)
+        return Data(BlockDesign(X, None, bias, self.n_jobs), y, weights, given)
 
     def _validated(self, X: Any, y: Any, multi_output: bool) -> tuple[Any, Any]:
         """X as a C-ordered array or a canonical CSR matrix, float32 or float64."""
@@ -174,15 +196,30 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
     def _scores(self, X: Any) -> Floats:
         """X w + b, of shape (n, n_scores) or (n,) as coef_ says."""
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            reset=False,
+        if isinstance(X, RowBlocks):
+            return np.concatenate([self._scores(block) for _, block in X.blocks()])
+        if not self._is_plain(X):
+            X = validate_data(
+                self,
+                X,
+                accept_sparse="csr",
+                accept_large_sparse=True,
+                dtype=[np.float64, np.float32],
+                reset=False,
+            )
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is all that validation could make of it: then a row is predicted at once."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+            and isfinite(X.sum())
         )
-        return np.asarray(X @ self.coef_.T, dtype=np.float64) + self.intercept_
 
     def densify(self) -> Any:
         """Make ``coef_`` an ordinary array."""
@@ -233,7 +270,7 @@ def report(solutions: Sequence[LinearSolution]) -> Attributes:
     }
 
 
-def split(weights: Floats, design: Design) -> tuple[Floats, Floats]:
+def split(weights: Floats, design: Any) -> tuple[Floats, Floats]:
     """The weights of the features, and the intercept that the constant feature makes."""
     if design.bias == 0:
         return weights, np.zeros(weights.shape[1:])

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
@@ -124,7 +125,7 @@ class LinearClassifierBase(ClassifierMixin, LinearMachine):
         )
         if not alike:
             return [None] * len(problems)
-        W = self.coef_.T
+        W = (self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_).T
         if data.design.bias:
             W = np.vstack([W, np.atleast_1d(self.intercept_) / data.design.bias])
         if problems[0].n_scores > 1:

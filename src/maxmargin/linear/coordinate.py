@@ -16,11 +16,13 @@ look at the dual adds bias^2 sum c to b, where the constant feature makes up for
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from maxmargin import _core
+from maxmargin.linear.blocks import BlockDesign
 from maxmargin.linear.losses import (
     EpsilonInsensitive,
     Hinge,
@@ -35,6 +37,9 @@ from maxmargin.linear.penalties import L2
 from maxmargin.linear.problem import LinearProblem
 from maxmargin.linear.solver import LinearSolution, Progress, Solver, interruptible
 from maxmargin.problem import Floats
+
+SWEEPS = 3
+"""Over a block while it is in memory (Yu et al. find a few to be best)."""
 
 PIECEWISE = (
     Hinge,
@@ -69,14 +74,17 @@ class DualCoordinate(Solver):
         return None
 
     def solve(self, progress: Progress, start: Floats | None, seed: int) -> None:
-        self._descend([progress], seed)
+        if isinstance(progress.problem.design, BlockDesign):
+            self._descend_by_blocks(progress, seed)
+        else:
+            self._descend([progress], seed)
 
     def solve_all(
         self, each: Sequence[Progress], starts: Sequence[Floats | None], seed: int
     ) -> list[LinearSolution]:
         first = each[0].problem
         alike = all(p.problem.design is first.design and p.problem.loss == first.loss for p in each)
-        if len(each) == 1 or not alike:
+        if len(each) == 1 or not alike or isinstance(first.design, BlockDesign):
             return super().solve_all(each, starts, seed)
         interruptible(lambda *_: self._descend(each, seed), each[0], None, seed)
         return [progress.finish() for progress in each]
@@ -118,18 +126,54 @@ class DualCoordinate(Solver):
                     return
                 tol *= 0.1
 
-    def _native(self, problems: Sequence[LinearProblem], seed: int) -> Any:
+    def _descend_by_blocks(self, progress: Progress, seed: int) -> None:
+        """A few sweeps over each block while it is in memory; a look at all after some passes."""
+        whole = progress.problem
+        design, bias = whole.design, whole.design.bias
+        c, w, offset = first_coefficients(whole), np.zeros(whole.design.n_columns), 0.0
+        if c.any():
+            w = design.combine(c)
+        passes, next_look = 0, 1
+        while True:
+            for rows, block in design.blocks():
+                part = replace(whole, design=block, y=whole.y[rows], price=whole.price[rows])
+                descent = self._native([part], seed + passes, c[rows, None], w[:, None])
+                descent.set_offset(0, offset)
+                descent.run(SWEEPS * block.n_rows, 0.0)
+                c[rows], w = descent.coefficients()[:, 0], descent.weights()[:, 0]
+                if progress.stopped():
+                    break
+            passes += 1
+            if passes < min(next_look, progress.max_iter) and not progress.stopped():
+                continue
+            next_look = passes + max(1, passes // 2)
+            effective = w.copy()
+            if whole.free:
+                effective[-1] += offset / bias
+            z = design.scores(effective)
+            if progress.ends(effective, z, c.copy(), passes, None if whole.free else w.copy()):
+                return
+            if whole.free:
+                offset += bias * w[-1]
+
+    def _native(
+        self,
+        problems: Sequence[LinearProblem],
+        seed: int,
+        start: Floats | None = None,
+        weights: Floats | None = None,
+    ) -> Any:
+        """The descent from coefficients, and weights if these do not follow from them."""
         first = problems[0]
-        loss, n = first.loss, first.design.n_rows
+        loss = first.loss
         linear = -np.stack([problem.y for problem in problems], axis=1).astype(np.float64)
         boxes = [problem.box() for problem in problems]
         lower, upper = (np.stack(side, axis=1) for side in zip(*boxes, strict=True))
         price = np.stack([problem.price for problem in problems], axis=1)
-        start = np.zeros((n, len(problems)))
+        if start is None:
+            start = np.stack([first_coefficients(problem) for problem in problems], axis=1)
         ridge = np.zeros((0, 0))
-        if isinstance(loss, Logistic):
-            start = -linear * np.minimum(1e-3 * price, 1e-8)
-        elif np.isfinite(loss.smoothness):
+        if not isinstance(loss, Logistic) and np.isfinite(loss.smoothness):
             ridge = 1 / (loss.smoothness * price)
         return _core.Descent(
             first.design.native,
@@ -139,8 +183,16 @@ class DualCoordinate(Solver):
             ridge,
             getattr(loss, "epsilon", 0.0),
             isinstance(loss, Logistic),
-            start,
+            np.ascontiguousarray(start),
+            np.zeros((0, 0)) if weights is None else np.ascontiguousarray(weights),
             self.shrinking,
             seed,
             first.design.n_jobs,
         )
+
+
+def first_coefficients(problem: LinearProblem) -> Floats:
+    """Zero, or for the logistic loss, whose dual has no slope there, a hair inside the box."""
+    if isinstance(problem.loss, Logistic):
+        return problem.y * np.minimum(1e-3 * problem.price, 1e-8)
+    return np.zeros(problem.design.n_rows)

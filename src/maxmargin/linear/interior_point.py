@@ -114,7 +114,8 @@ class Path:
     def step(self) -> bool:
         """Predict where the path ends, then go there as far as the curvature of the path allows."""
         design, a, t, xi, u = self.problem.design, self.a, self.t, self.xi, self.u
-        D = u / a + xi / t
+        with np.errstate(over="ignore", divide="ignore"):
+            D = u / a + xi / t
         h = (1 / D).sum(axis=0)
         h[h < 1e-9 * h.max()] = 0.0
         H = design.gram(h)
@@ -123,6 +124,8 @@ class Path:
         try:
             factor = cho_factor(H + 1e-13 * np.diag(diagonal), check_finite=False)
         except LinAlgError:
+            return False
+        if not np.isfinite(np.einsum("ii->i", factor[0])).all():
             return False
         primal = self.offset - self.sign * self.z - xi + u  # what is left of the equations
         dual = self.v - self.counted * self.w

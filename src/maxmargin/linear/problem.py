@@ -98,6 +98,10 @@ class Design:
         """|x_i|^2."""
         return self.native.norms(self.n_jobs)
 
+    def take(self, rows: Any) -> Design:
+        """Some of the rows."""
+        return Design(self.X[rows], self.bias, self.n_jobs)
+
 
 @dataclass(frozen=True)
 class LinearCertificate:
@@ -130,7 +134,7 @@ class LinearProblem:
 
     Parameters
     ----------
-    design : Design
+    design : Design or BlockDesign
     y : array of shape (n,)
         Signs, numbers, or classes 0 .. k-1 for a loss of many scores.
     price : array of shape (n,)
@@ -143,7 +147,7 @@ class LinearProblem:
         How many scores a row has; with several, w, z and c have a column for each.
     """
 
-    design: Design
+    design: Any
     y: Any
     price: Floats
     loss: Loss
@@ -161,7 +165,7 @@ class LinearProblem:
         """The problem of some rows, drawn at random, whose prices make up for the others'."""
         n = self.design.n_rows
         rows = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
-        design = Design(self.design.X[rows], self.design.bias, self.design.n_jobs)
+        design = self.design.take(rows)
         price = self.price[rows] * (self.price.sum() / self.price[rows].sum())
         return replace(self, design=design, y=self.y[rows], price=price)
 

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -55,7 +56,7 @@ class LinearRegressorBase(RegressorMixin, LinearMachine):
         """Where ``warm_start`` begins: at the last weights, if they are of such problems."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return [None] * len(problems)
-        W = np.atleast_2d(self.coef_)
+        W = np.atleast_2d(self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_)
         if W.shape != (len(problems), data.design.n_features):
             return [None] * len(problems)
         W = W.T
