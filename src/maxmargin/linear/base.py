@@ -94,7 +94,7 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
     warm_start: bool
     dtype: Any
 
-    coef_: Floats
+    coef_: Any
     intercept_: Any
     n_features_in_: int
 
@@ -166,7 +166,7 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
         gap_tol = self.tol if self.gap_tol is None else self.gap_tol
         starts = starts if starts is not None else [None] * len(problems)
 
-        def everything(solutions: Sequence[LinearSolution | None]) -> Attributes:
+        def everything(solutions: Sequence[Any]) -> Attributes:
             known = [
                 unsolved(problem, gap_tol) if solution is None else solution
                 for problem, solution in zip(problems, solutions, strict=True)

@@ -153,8 +153,7 @@ class Path:
         self.w, self.z = self.w + reach * dw, self.z + reach * dz
         self.a, self.t = a + reach * da, t - reach * da
         self.xi, self.u = xi + reach * dxi, u + reach * du
-        # v = X'c follows from the equations: X'(sign da) = counted dw - dual.
-        self.v = self.v + reach * (self.counted * dw - dual)
+        self.v = design.combine(self.c)
         return True
 
     def _reach(self, da: Floats, dxi: Floats, du: Floats) -> float:

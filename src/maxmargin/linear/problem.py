@@ -214,10 +214,10 @@ class LinearProblem:
         feasible = self.balanced(c)
         if v is None or feasible is not c:
             v = self.design.combine(feasible)
-        factor = self.penalty.reach(self.penalised(v))
-        if factor < 1:
-            feasible, v = factor * feasible, factor * v
-        return LinearCertificate(self.primal(w, z), self.dual(feasible, v))
+        t = self.penalty.reach(self.penalised(np.asarray(v)))
+        if t < 1:
+            feasible, v = t * feasible, t * np.asarray(v)
+        return LinearCertificate(self.primal(w, z), self.dual(feasible, np.asarray(v)))
 
 
 def _balanced_classes(y: Any, c: Floats, price: Floats) -> Floats:
