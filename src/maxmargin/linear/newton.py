@@ -19,6 +19,7 @@ steps are left.
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,9 @@ def native(loss: Loss) -> Any:
     width, epsilon = getattr(loss, "width", 0.0), getattr(loss, "epsilon", 0.0)
     return _core.Loss(NATIVE[type(loss)], width, epsilon)
 
+
+FEW = 300
+"""Weights of a softmax up to which its Hessian is formed."""
 
 MANY = 20_000
 """Rows from which on a sample comes first,"""
@@ -159,7 +163,8 @@ class Point:
     def step(self, loss: Loss, direct: int) -> bool:
         """One Newton step; False when it leads nowhere."""
         gradient = self.counted * self.w - self.v
-        d = self._direct(gradient) if len(self.w) <= direct else self._conjugate(gradient)
+        d = self._direct(gradient) if self.w.size <= direct else self._conjugate(gradient)
+        self._settle(d)
         q = self.problem.design.scores(d)
         t = self._minimum_along(d, q)
         if not t > 0:
@@ -170,17 +175,25 @@ class Point:
         self.w, self.z = w, self.z + t * q
         return True
 
+    def _settle(self, d: Floats) -> None:
+        """Take out of a direction what changes nothing."""
+
     def _direct(self, gradient: Floats) -> Floats:
-        H = self.problem.design.gram(self.h)
+        H = self._hessian()
         diagonal = np.einsum("ii->i", H)
-        diagonal += self.counted
         lift = 0.0
         while True:
             try:
-                return cho_solve(cho_factor(H, check_finite=False), -gradient)
+                step = cho_solve(cho_factor(H, check_finite=False), -gradient.ravel())
+                return step.reshape(gradient.shape)
             except LinAlgError:  # a free constant that no row in a kink pins down
                 lift = max(100 * lift, 1e-10 * float(diagonal.max()))
                 diagonal += lift
+
+    def _hessian(self) -> Floats:
+        H = self.problem.design.gram(self.h)
+        np.einsum("ii->i", H)[:] += self.counted
+        return H
 
     def _conjugate(self, gradient: Floats) -> Floats:
         """H d = -gradient, to a tenth of the gradient's length (Dembo and Steihaug 1983)."""
@@ -252,7 +265,24 @@ class SoftmaxPoint(Point):
         self.v = problem.design.combine(self.c)
 
     def step(self, loss: Loss, direct: int) -> bool:
-        return super().step(loss, 0)
+        return super().step(loss, min(direct, FEW))  # k^2 / 2 matrices X' diag(h) X are not cheap
+
+    def _settle(self, d: Floats) -> None:
+        if self.problem.free:  # the same added to the constants of all classes
+            d[-1] -= d[-1].mean()
+
+    def _hessian(self) -> Floats:
+        """With blocks X' diag(price p_a ([a = b] - p_b)) X, in the order of w's numbers."""
+        d, k = self.w.shape
+        H = np.empty((d, k, d, k))
+        for a, b in combinations_with_replacement(range(k), 2):
+            h = self.problem.price * self.p[:, a] * (float(a == b) - self.p[:, b])
+            H[:, a, :, b] = H[:, b, :, a] = self.problem.design.gram(h)
+        H = H.reshape(d * k, d * k)
+        # The same added to all classes' free constants changes nothing: a hair makes H definite.
+        hair = 1e-10 * float(np.abs(H).max())
+        np.einsum("ii->i", H)[:] += np.broadcast_to(self.counted + hair, (d, k)).ravel()
+        return H
 
     def _curved(self, p: Floats) -> Floats:
         q = self.problem.design.scores(p)
