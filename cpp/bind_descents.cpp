@@ -65,16 +65,15 @@ class ClassDescent {
     std::unique_ptr<CrammerSinger> descent_;
 };
 
-std::unique_ptr<Queries> make_queries(const Indices& items, const Indices& starts,
-                                      const Indices& grade) {
+Queries make_queries(const Indices& items, const Indices& starts, const Indices& grade) {
     const auto n = static_cast<index>(items.size());
     check_length(grade.size(), n, "grade");
-    auto queries = std::make_unique<Queries>();
-    queries->items = checked(items, n, "items");
-    queries->starts = checked(starts, n + 1, "starts");
-    queries->grade = checked(grade, std::max<index>(n, 1), "grade");
-    if (queries->starts.empty() || queries->starts.front() != 0 || queries->starts.back() != n ||
-        !std::is_sorted(queries->starts.begin(), queries->starts.end()))
+    Queries queries;
+    queries.items = checked(items, n, "items");
+    queries.starts = checked(starts, n + 1, "starts");
+    queries.grade = checked(grade, std::max<index>(n, 1), "grade");
+    if (queries.starts.empty() || queries.starts.front() != 0 || queries.starts.back() != n ||
+        !std::is_sorted(queries.starts.begin(), queries.starts.end()))
         throw std::invalid_argument("starts must rise from 0 to the number of items");
     return queries;
 }

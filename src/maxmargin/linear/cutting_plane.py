@@ -92,8 +92,8 @@ class Risk(Protocol):
         """beta of the plane with slopes c, found at the scores z."""
         ...
 
-    def along(self, z: Any, q: Any, t: float) -> tuple[float, float]:
-        """Slope and curvature of t -> risk(z + t q)."""
+    def slope(self, z: Any, q: Any, t: float) -> float:
+        """The slope of t -> risk(z + t q)."""
         ...
 
     def dual_point(self, c: Any, beta: float) -> Any:
@@ -117,7 +117,7 @@ class LossRisk:
         if isinstance(problem.loss, KINKED):
             return best_constant(problem.loss, problem.y, problem.price, z)
         one = np.ones(len(z))
-        shift = root(lambda t: self.along(z, one, t), 0.0, both_ways=True, exact=True)
+        shift = root(lambda t: self._along(z, one, t), 0.0, both_ways=True, exact=True)
         return shift, problem.slopes(z + shift)
 
     def offset(self, z: Floats, c: Floats) -> float:
@@ -125,15 +125,15 @@ class LossRisk:
         price = problem.price if c.ndim == 1 else problem.price[:, None]
         return -float(problem.price @ problem.loss.conjugate(problem.y, -c / price))
 
-    def along(self, z: Floats, q: Floats, t: float) -> tuple[float, float]:
+    def slope(self, z: Floats, q: Floats, t: float) -> float:
+        if self.native is None:
+            return -float(np.vdot(self.problem.slopes(z + t * q), q))
+        return self._along(z, q, t)[0]
+
+    def _along(self, z: Floats, q: Floats, t: float) -> tuple[float, float]:
+        """Slope and curvature."""
         problem = self.problem
-        if self.native is not None:
-            n_jobs = problem.design.n_jobs
-            return self.native.along(problem.y, problem.price, z, q, t, n_jobs)[1:]
-        at = z + t * q
-        bend = problem.loss.curvature(problem.y, at)
-        price = problem.price if z.ndim == 1 else problem.price[:, None]
-        return -float(np.vdot(problem.slopes(at), q)), float(np.sum(price * bend * q**2))
+        return self.native.along(problem.y, problem.price, z, q, t, problem.design.n_jobs)[1:]  # type: ignore[union-attr]
 
     def dual_point(self, c: Floats, beta: float) -> Floats:
         """A mixture, which rounding may have put outside of the loss's domain."""
@@ -232,13 +232,40 @@ def lowest(progress: Progress, risk: Risk, best: Point, aim: Point) -> Point:
     w, p = problem.penalised(best.w), problem.penalised(d)
     linear, square = float(np.vdot(w, p)), float(np.vdot(p, p))
 
-    def slope(t: float) -> tuple[float, float]:
-        first, second = risk.along(best.z, q, t)
-        return first + linear + t * square, second + square
+    def slope(t: float) -> float:
+        return risk.slope(best.z, q, t) + linear + t * square
 
-    t = root(slope, 1.0)
+    at_aim = linear + square - float(np.vdot(aim.c, q))
+    t = crossing(slope, slope(0.0), at_aim)
     between = Point(best.w + t * d, best.z + t * q, best.c)
-    return min(best, between, aim, key=lambda point: problem.primal(point.w, point.z))
+    points = (aim, between, best) if 0 < t < 1 else (aim, best)
+    return min(points, key=lambda point: problem.primal(point.w, point.z))
+
+
+def crossing(slope: Any, first: float, last: float) -> float:
+    """Where a rising slope passes zero between 0 and 1, up to a tenth of the first.
+
+    By secants, which where one end stays count its slope half (the Illinois method).
+    """
+    if not first < 0:
+        return 0.0
+    low, high, below, above = 0.0, 1.0, first, last
+    if not above > 0:
+        return 1.0
+    t, side = 1.0, 0
+    for _ in range(30):
+        t = (low * above - high * below) / (above - below)
+        g = slope(t)
+        if abs(g) <= 0.1 * abs(first) or not low < t < high:
+            break
+        if g < 0:
+            low, below = t, g
+            above = above / 2 if side < 0 else above
+        else:
+            high, above = t, g
+            below = below / 2 if side > 0 else below
+        side = -1 if g < 0 else 1
+    return t
 
 
 class Planes:
