@@ -55,7 +55,9 @@ SHARED_PARAMETERS: dict[str, list[Any]] = {
 }
 
 DETERMINISTIC_PARAMETERS = {
-    name: SHARED_PARAMETERS[name] for name in SHARED_PARAMETERS if name not in ("solver", "random_state")
+    name: SHARED_PARAMETERS[name]
+    for name in SHARED_PARAMETERS
+    if name not in ("solver", "random_state")
 }
 """Those of machines with one solver, which draws no lots."""
 
@@ -304,4 +306,11 @@ def linear_problem(
 
 __all__ = [
     "DETERMINISTIC_PARAMETERS",
-    "Attributes", "Data", "Indices", "LinearMachine", "linear_problem", "report", "split"]
+    "Attributes",
+    "Data",
+    "Indices",
+    "LinearMachine",
+    "linear_problem",
+    "report",
+    "split",
+]

@@ -64,7 +64,7 @@ class SequentialDual(Solver):
             w = descent.weights()
             z = design.scores(w)
             if progress.ends(w, z, descent.coefficients(), descent.sweeps, w):
-                return
+                return None
             worst = descent.look(z, tol)
             if settled:
                 if worst <= EXACT * max(1.0, float(np.abs(z).max())):

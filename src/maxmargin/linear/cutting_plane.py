@@ -89,7 +89,7 @@ class Risk(Protocol):
         ...
 
     def offset(self, z: Any, c: Any) -> float:
-        """beta of the plane with slopes c, found at the scores z."""
+        """Beta of the plane with slopes c, found at the scores z."""
         ...
 
     def slope(self, z: Any, q: Any, t: float) -> float:
@@ -212,7 +212,7 @@ def descend(progress: Progress, risk: Risk, start: Floats | None, line_search: b
         needed = planes.add(c, v, risk.offset(z, c))
         lower, mixed, beta = planes.mixture()
         if progress.ends(best.w, best.z, risk.dual_point(mixed, beta), iterations, lower):
-            return
+            return None
         if not needed and not near:  # the plane at the master's own point cuts nothing off
             return progress.stuck()
         iterations += 1
@@ -290,18 +290,9 @@ class Planes:
         """Take a plane in and weigh all of them anew; whether the new one has any weight."""
         if len(self.c) == self.most:
             self._condense()
-        products = np.array([float(np.vdot(v, other)) for other in (*self.v, v)])
-        self.c.append(c)
-        self.v.append(v)
-        m = len(products)
-        K = np.empty((m, m))
-        K[:-1, :-1] = self.K
-        K[-1], K[:, -1] = products, products
-        self.K = K
-        self.beta = np.append(self.beta, beta)
-        self.idle = np.append(self.idle, 0)
+        self._append(c, v, beta, 0.0 if self.c else 1.0)
         with one_blas_thread():
-            self.a = mix(K, self.beta, np.append(self.a, 0.0 if m > 1 else 1.0))
+            self.a = mix(self.K, self.beta, self.a)
         needed = bool(self.a[-1] > 0)
         self.idle = np.where(self.a > 0, 0, self.idle + 1)
         if (self.idle > PATIENCE).any():
@@ -322,17 +313,23 @@ class Planes:
         self.K = self.K[np.ix_(rows, rows)]
 
     def _condense(self) -> None:
-        """Mix the planes of least weight into the first of them, until half are left."""
+        """Mix the planes of least weight into one, which leaves half of them and that."""
         order = np.argsort(-self.a, kind="stable")
-        rest, total = order[self.most // 2 :], 0.0
+        kept, rest = order[: self.most // 2], order[self.most // 2 :]
         total = float(self.a[rest].sum())
-        if total > 0:
-            weights = self.a[rest] / total
-            first = rest[0]
-            self.c[first] = sum(t * self.c[j] for t, j in zip(weights, rest, strict=True))  # type: ignore[assignment]
-            self.v[first] = sum(t * self.v[j] for t, j in zip(weights, rest, strict=True))  # type: ignore[assignment]
-            self.beta[first] = weights @ self.beta[rest]
-            self.a[first] = total
-            self.K[first] = [float(np.vdot(self.v[first], other)) for other in self.v]
-            self.K[:, first] = self.K[first]
-        self._keep(np.isin(np.arange(len(order)), order[: self.most // 2 + (total > 0)]))
+        share = self.a[rest] / total if total > 0 else np.eye(len(rest))[0]
+        c: Any = sum(t * self.c[j] for t, j in zip(share, rest, strict=True))
+        v: Any = sum(t * self.v[j] for t, j in zip(share, rest, strict=True))
+        beta = float(share @ self.beta[rest])
+        self._keep(np.isin(np.arange(len(order)), kept))
+        self._append(c, v, beta, total)
+
+    def _append(self, c: Floats, v: Floats, beta: float, weight: float) -> None:
+        products = [float(np.vdot(v, other)) for other in (*self.v, v)]
+        self.c.append(c)
+        self.v.append(v)
+        self.K = np.pad(self.K, (0, 1))
+        self.K[-1], self.K[:, -1] = products, products
+        self.beta = np.append(self.beta, beta)
+        self.a = np.append(self.a, weight)
+        self.idle = np.append(self.idle, 0)

@@ -1,15 +1,16 @@
 """What is normal, from normal examples alone, by a half-space: the linear machine for many rows.
 
-    minimise  1/2 |w|^2 + R(X w),     R(z) = min over rho of  sum_i s_i max(0, rho - z_i) - rho nu sum(s)
+    minimise  1/2 |w|^2 + R(X w)
+    R(z) = min over rho of  sum_i s_i max(0, rho - z_i) - rho nu sum(s)
 
-The best rho for given scores is their nu-quantile, so that the risk has a closed form: minus the sum
-of the nu sum(s) lowest scores (the weighted mean of a tail: Rockafellar and Uryasev 2000),
+The best rho for given scores is their nu-quantile, so that the risk has a closed form: minus the
+sum of the nu sum(s) lowest scores (a weighted mean of a tail: Rockafellar and Uryasev 2000),
 
     R(z) = -min over 0 <= c <= s, sum c = nu sum(s)  of  c.z
 
 and the lowest rows make a plane below it.  The dual is the shortest X'c over all those c, which is
-Schoelkopf's (2001).  Cutting planes solve both (see ``cutting_plane``): beta is zero, and the master
-problem is that of the point of a polytope that is nearest to the origin.
+Schoelkopf's (2001).  Cutting planes solve both (see ``cutting_plane``): beta is zero, and the
+master problem is that of the point of a polytope that is nearest to the origin.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class OneClassProblem:
 
     @property
     def total(self) -> float:
-        """nu sum(s): what the coefficients sum to."""
+        """Nu sum(s): what the coefficients sum to."""
         return self.nu * float(self.weights.sum())
 
     def penalised(self, w: Floats) -> Floats:
@@ -145,8 +146,8 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
         minimise  1/2 |w|^2 - rho nu sum_i s_i + sum_i s_i max(0, rho - w.x_i)
 
     by cutting planes, at the cost of two passes over the data and a sort for each (Schoelkopf,
-    Platt, Shawe-Taylor, Smola and Williamson 2001).  At most a fraction nu of the rows lies outside,
-    and at least a fraction nu are support vectors.
+    Platt, Shawe-Taylor, Smola and Williamson 2001).  At most a fraction nu of the rows lies
+    outside, and at least a fraction nu are support vectors.
 
     Parameters
     ----------

@@ -7,8 +7,8 @@ statistics give in O(n log n) (see ``cpp/pairs.hpp``), value, slopes and curvatu
 no more than sorting the scores (Joachims 2006 for the hinge; Airola, Pahikkala and Salakoski 2011;
 Lee and Lin 2014 for the squared hinge and Newton's method).
 
-The dual point of the certificate has a number alpha_ab for each pair: its slope, or a mixture of the
-slopes at several w.  What the bound needs of them are two sums,
+The dual point of the certificate has a number alpha_ab for each pair: its slope, or a mixture of
+the slopes at several w.  What the bound needs of them are two sums,
 
     c = sum of alpha_ab (e_a - e_b)        beta = sum of alpha_ab - C s_a s_b loss*(...)
 
@@ -28,7 +28,7 @@ from sklearn.utils import check_consistent_length
 
 from maxmargin import _core
 from maxmargin._compat import Interval, StrOptions, fit_context, num_samples
-from maxmargin.linear.base import Attributes, DETERMINISTIC_PARAMETERS, LinearMachine
+from maxmargin.linear.base import DETERMINISTIC_PARAMETERS, Attributes, LinearMachine
 from maxmargin.linear.cutting_plane import descend
 from maxmargin.linear.newton import root
 from maxmargin.linear.problem import Design, LinearCertificate
@@ -187,13 +187,17 @@ class PairNewton(Solver):
             dual = problem.slopes(z)
             v = design.combine(dual.c)
             if progress.ends(w, z, dual, iterations, v):
-                return
+                return None
             d = self._direction(problem, z, v - w)
             q = design.scores(d)
             linear, square = float(w @ d), float(d @ d)
 
             def slope(
-                t: float, z: Floats = z, q: Floats = q, linear: float = linear, square: float = square
+                t: float,
+                z: Floats = z,
+                q: Floats = q,
+                linear: float = linear,
+                square: float = square,
             ) -> tuple[float, float]:
                 second = float(q @ problem.curve(z + t * q, q))
                 return problem.slope(z, q, t) + linear + t * square, second + square

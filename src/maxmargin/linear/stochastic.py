@@ -3,7 +3,7 @@
     Pegasos       subgradients of batches of the hinge loss, the lectures' method
     AveragedSGD   subgradients of one row for any loss, and an average of the points that counts
                   later ones more
-    SAGA          gradients of one row, less what is remembered of it, for smooth losses: the error
+    ProxSAGA      gradients of one row, less what is remembered of it, for smooth losses: the error
                   falls geometrically
 
 With lambda = 1 / sum of the prices, all of them see the problem as
@@ -42,10 +42,12 @@ class Stochastic(Solver):
         judge = Judge(progress)
         w = np.zeros(problem.shape) if start is None else np.array(start)
         passes = self.passes(problem, w, Draws(problem.price, seed))
-        if not judge.ends(w, 0):
-            for iteration, points in enumerate(passes, start=1):
-                if any([judge.ends(point, iteration) for point in points]):
-                    return
+        if judge.ends(w, 0):
+            return
+        for iteration, points in enumerate(passes, start=1):
+            verdicts = [judge.ends(point, iteration) for point in points]
+            if any(verdicts):
+                return
 
     def passes(self, problem: LinearProblem, w: Floats, draws: Draws) -> Any:
         """The points after each n visits, one tuple of them after the other."""
@@ -180,18 +182,18 @@ class AveragedSGD(Stochastic):
             yield w, average
 
 
-class SAGA(Stochastic):
+class ProxSAGA(Stochastic):
     """Variance-reduced gradients with a table of slopes (Defazio, Bach and Lacoste-Julien 2014)."""
 
-    name = "saga"
+    name = "prox-saga"
 
     def refusal(self, problem: LinearProblem) -> str | None:
         if not isinstance(problem.penalty, (L2, L1, ElasticNet)):
-            return "saga needs the l2, l1 or elasticnet penalty"
+            return "prox-saga needs the l2, l1 or elasticnet penalty"
         if np.isinf(problem.loss.smoothness):
-            return "saga needs a smooth loss"
+            return "prox-saga needs a smooth loss"
         if type(problem.loss) not in NATIVE:
-            return f"saga does not know the loss {problem.loss.name}"
+            return f"prox-saga does not know the loss {problem.loss.name}"
         return None
 
     def passes(self, problem: LinearProblem, w: Floats, draws: Draws) -> Any:
