@@ -153,7 +153,7 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
         if y is None and not get_tags(self).target_tags.required:
             X = validate_data(self, X, **options)
         else:
-            X, y = validate_data(self, X, y, multi_output=multi_output, **options)
+            X, y = validate_data(self, X, **options | {"y": y, "multi_output": multi_output})
             if not multi_output:
                 y = column_or_1d(y, warn=True)
         inputs.check_magnitude(X)

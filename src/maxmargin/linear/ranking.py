@@ -174,6 +174,7 @@ class PairNewton(Solver):
     """Newton's method with conjugate gradients for the squared hinge of pairs."""
 
     name = "newton"
+    fast_at_the_end = True
 
     def refusal(self, problem: Any) -> str | None:
         return None
