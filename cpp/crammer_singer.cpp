@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -112,11 +113,15 @@ bool CrammerSinger::visit(index i, const double* z, double* step) {
         const double q = (right ? price : 0.0) - c[m];
         point_[m] = q + (z[m] + (right ? 0.0 : 1.0)) / curvature;
     }
-    // The nearest point of the simplex is what exceeds a level (Duchi et al. 2008, figure 1).
-    sorted_ = point_;
+    // The nearest point of the simplex is what exceeds a level (Duchi et al. 2008, figure 1), which
+    // is no lower than that of the highest number alone: few numbers need sorting.
+    const double lowest = *std::max_element(point_.begin(), point_.end()) - price;
+    sorted_.clear();
+    std::copy_if(point_.begin(), point_.end(), std::back_inserter(sorted_),
+                 [&](double p) { return p > lowest; });
     std::sort(sorted_.begin(), sorted_.end(), std::greater<>());
-    double sum = 0.0, level = 0.0;
-    for (index m = 0; m < k_; ++m) {
+    double sum = 0.0, level = lowest;
+    for (std::size_t m = 0; m < sorted_.size(); ++m) {
         sum += sorted_[m];
         const double candidate = (sum - price) / static_cast<double>(m + 1);
         if (candidate >= sorted_[m]) break;

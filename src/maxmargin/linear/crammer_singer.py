@@ -8,9 +8,12 @@ Sundararajan, Chang, Hsieh and Lin 2008).  The scores of a row for all classes a
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from maxmargin import _core
+from maxmargin.inverse import one_blas_thread
 from maxmargin.linear.losses import MulticlassHinge
 from maxmargin.linear.penalties import L2
 from maxmargin.linear.problem import LinearProblem
@@ -47,7 +50,7 @@ class SequentialDual(Solver):
     def solve(self, progress: Progress, start: Floats | None, seed: int) -> None:
         """The dual has no use for weights to start from."""
         problem = progress.problem
-        design, n = problem.design, problem.design.n_rows
+        design = problem.design
         descent = _core.CrammerSinger(
             design.native,
             np.ascontiguousarray(problem.y, dtype=np.int64),
@@ -58,6 +61,11 @@ class SequentialDual(Solver):
             seed,
             design.n_jobs,
         )
+        with one_blas_thread():
+            self._descend(progress, descent)
+
+    def _descend(self, progress: Progress, descent: Any) -> None:
+        design, n = progress.problem.design, progress.problem.design.n_rows
         tol = 0.1
         while True:
             settled = descent.run(4 * n, tol)

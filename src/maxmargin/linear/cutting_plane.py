@@ -181,6 +181,7 @@ class Point:
     w: Floats
     z: Floats
     c: Any
+    primal: float
 
 
 def descend(progress: Progress, risk: Risk, start: Floats | None, line_search: bool = True) -> None:
@@ -189,17 +190,22 @@ def descend(progress: Progress, risk: Risk, start: Floats | None, line_search: b
     The design is the problem's, and so is whether there is a free constant; its weight is the
     risk's shift over the design's bias.
     """
+    with one_blas_thread():
+        _descend(progress, risk, start, line_search)
+
+
+def _descend(progress: Progress, risk: Risk, start: Floats | None, line_search: bool) -> None:
     problem = progress.problem
     design = problem.design
 
     def settled(w: Floats) -> Point:
         z = design.scores(w)
         shift, c = risk.look(z)
-        if shift == 0:
-            return Point(w, z, c)
-        w = w.copy()
-        w[-1] += shift / design.bias
-        return Point(w, z + shift, c)
+        if shift != 0:
+            w = w.copy()
+            w[-1] += shift / design.bias
+            z = z + shift
+        return Point(w, z, c, problem.primal(w, z))
 
     best = settled(np.zeros(problem.shape) if start is None else np.array(start))
     z, c = best.z, best.c
@@ -212,9 +218,10 @@ def descend(progress: Progress, risk: Risk, start: Floats | None, line_search: b
         needed = planes.add(c, v, risk.offset(z, c))
         lower, mixed, beta = planes.mixture()
         if progress.ends(best.w, best.z, risk.dual_point(mixed, beta), iterations, lower):
-            return None
+            return
         if not needed and not near:  # the plane at the master's own point cuts nothing off
-            return progress.stuck()
+            progress.stuck()
+            return
         iterations += 1
         aim = settled(lower)
         best = lowest(progress, risk, best, aim)
@@ -237,9 +244,11 @@ def lowest(progress: Progress, risk: Risk, best: Point, aim: Point) -> Point:
 
     at_aim = linear + square - float(np.vdot(aim.c, q))
     t = crossing(slope, slope(0.0), at_aim)
-    between = Point(best.w + t * d, best.z + t * q, best.c)
-    points = (aim, between, best) if 0 < t < 1 else (aim, best)
-    return min(points, key=lambda point: problem.primal(point.w, point.z))
+    points = [aim, best]
+    if 0 < t < 1:
+        w, z = best.w + t * d, best.z + t * q
+        points.append(Point(w, z, best.c, problem.primal(w, z)))
+    return min(points, key=lambda point: point.primal)
 
 
 def crossing(slope: Any, first: float, last: float) -> float:
@@ -291,8 +300,7 @@ class Planes:
         if len(self.c) == self.most:
             self._condense()
         self._append(c, v, beta, 0.0 if self.c else 1.0)
-        with one_blas_thread():
-            self.a = mix(self.K, self.beta, self.a)
+        self.a = mix(self.K, self.beta, self.a)
         needed = bool(self.a[-1] > 0)
         self.idle = np.where(self.a > 0, 0, self.idle + 1)
         if (self.idle > PATIENCE).any():

@@ -18,6 +18,7 @@ gives beta = risk + c.f without another look at the pairs.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -28,6 +29,7 @@ from sklearn.utils import check_consistent_length
 
 from maxmargin import _core
 from maxmargin._compat import Interval, StrOptions, fit_context, num_samples
+from maxmargin.inverse import one_blas_thread
 from maxmargin.linear.base import DETERMINISTIC_PARAMETERS, Attributes, LinearMachine
 from maxmargin.linear.cutting_plane import descend
 from maxmargin.linear.newton import root
@@ -82,6 +84,7 @@ class RankingProblem:
     C: float
     squared: bool
     pairs: Any = field(init=False, repr=False)
+    recent: Any = field(default_factory=lambda: deque(maxlen=4), init=False, repr=False)
 
     free: ClassVar[bool] = False
 
@@ -108,7 +111,15 @@ class RankingProblem:
         return self.pairs.sums(z, np.stack(columns, axis=1), self.design.n_jobs)
 
     def evaluate(self, z: Floats) -> tuple[float, Floats]:
-        """The risk at scores z, and the slopes c."""
+        """The risk at scores z, and the slopes c; solvers ask for both, one after the other."""
+        for known, answer in self.recent:
+            if known is z:
+                return answer
+        answer = self._evaluate(z)
+        self.recent.append((z, answer))
+        return answer
+
+    def _evaluate(self, z: Floats) -> tuple[float, Floats]:
         s, price = self.weights, self.C * self.weights
         if not self.squared:
             below, above = self.sums(z, z)
@@ -180,6 +191,10 @@ class PairNewton(Solver):
         return None
 
     def solve(self, progress: Progress, start: Floats | None, seed: int) -> None:
+        with one_blas_thread():
+            self._descend(progress, start)
+
+    def _descend(self, progress: Progress, start: Floats | None) -> None:
         problem: Any = progress.problem
         design = problem.design
         w = np.zeros(problem.shape) if start is None else np.array(start)
@@ -188,26 +203,25 @@ class PairNewton(Solver):
             dual = problem.slopes(z)
             v = design.combine(dual.c)
             if progress.ends(w, z, dual, iterations, v):
-                return None
+                return
             d = self._direction(problem, z, v - w)
             q = design.scores(d)
-            linear, square = float(w @ d), float(d @ d)
-
-            def slope(
-                t: float,
-                z: Floats = z,
-                q: Floats = q,
-                linear: float = linear,
-                square: float = square,
-            ) -> tuple[float, float]:
-                second = float(q @ problem.curve(z + t * q, q))
-                return problem.slope(z, q, t) + linear + t * square, second + square
-
-            t = root(slope, 1.0)
+            t = self._length(problem, w, z, d, q)
             if not t > 0 or np.array_equal(w + t * d, w):
-                return progress.stuck()
+                progress.stuck()
+                return
             w, z = w + t * d, z + t * q
             iterations += 1
+
+    def _length(self, problem: Any, w: Floats, z: Floats, d: Floats, q: Floats) -> float:
+        """How far to go along d, which changes the scores by q."""
+        linear, square = float(w @ d), float(d @ d)
+
+        def slope(t: float) -> tuple[float, float]:
+            second = float(q @ problem.curve(z + t * q, q))
+            return problem.slope(z, q, t) + linear + t * square, second + square
+
+        return root(slope, 1.0)
 
     def _direction(self, problem: Any, z: Floats, r: Floats) -> Floats:
         """(I + X'HX) d = r up to a hundredth of r."""

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import _core
+from maxmargin.inverse import one_blas_thread
 from maxmargin.linear.cutting_plane import LossRisk, Planes
 from maxmargin.linear.losses import Hinge
 from maxmargin.linear.newton import NATIVE, native
@@ -42,12 +43,13 @@ class Stochastic(Solver):
         judge = Judge(progress)
         w = np.zeros(problem.shape) if start is None else np.array(start)
         passes = self.passes(problem, w, Draws(problem.price, seed))
-        if judge.ends(w, 0):
-            return
-        for iteration, points in enumerate(passes, start=1):
-            verdicts = [judge.ends(point, iteration) for point in points]
-            if any(verdicts):
+        with one_blas_thread():
+            if judge.ends(w, 0):
                 return
+            for iteration, points in enumerate(passes, start=1):
+                verdicts = [judge.ends(point, iteration) for point in points]
+                if any(verdicts):
+                    return
 
     def passes(self, problem: LinearProblem, w: Floats, draws: Draws) -> Any:
         """The points after each n visits, one tuple of them after the other."""
