@@ -14,7 +14,7 @@ from maxmargin.linear.losses import MulticlassHinge, PerceptronLoss, Squared
 from maxmargin.linear.newton import Newton
 from maxmargin.linear.penalties import L2
 from maxmargin.linear.problem import LinearProblem
-from maxmargin.linear.solver import Solver
+from maxmargin.linear.solver import Solver, is_small
 from maxmargin.linear.stochastic import AveragedSGD, Pegasos, ProxSAGA
 
 SOLVERS: dict[str, type[Solver]] = {
@@ -76,7 +76,7 @@ def automatic(problem: LinearProblem) -> Solver:
     thin = design.stored <= THIN * design.n_rows and design.n_columns <= 1000
     if isinstance(problem.penalty, L2):
         if isinstance(problem.loss, MulticlassHinge):
-            return SequentialDual()
+            return CuttingPlane() if is_small(problem) else SequentialDual()
         if problem.n_scores > 1:
             return Newton()
         if isinstance(problem.loss, Squared):
