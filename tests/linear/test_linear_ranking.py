@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from textbook import Primal
 
 from maxmargin import LinearRankSVM, RankSVM
+from maxmargin.linear.pairs import RankingProblem, paired
 from maxmargin.linear.problem import Design
-from maxmargin.linear.ranking import RankingProblem, paired
 
 
 def items(n=50, seed=0, queries=3, grades=4):
