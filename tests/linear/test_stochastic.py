@@ -6,6 +6,9 @@ import scipy.sparse as sp
 from linear_optima import optimum
 
 from maxmargin import _core
+from maxmargin.io import open_chunks
+from maxmargin.linear.blocks import BlockDesign
+from maxmargin.linear.cutting_plane import CuttingPlane
 from maxmargin.linear.losses import (
     EpsilonInsensitive,
     Hinge,
@@ -231,3 +234,18 @@ def test_bad_arguments_are_errors():
         _core.averaged_sgd(design, loss, y, some, 1.0, 2.0, True, w, w, 0)
     with pytest.raises(ValueError, match="slopes"):
         _core.saga(design, loss, y, y, some, 0.1, 0.0, 1.0, False, w, w, np.zeros(2))
+
+
+def test_rows_read_block_by_block_are_refused():
+    """They cannot be visited in random order; cutting planes go through them as they come."""
+    problem = posed(Hinge())
+    X, y = problem.design.X, problem.y
+    X, y = open_chunks([(X[:20], y[:20]), (X[20:], y[20:])])
+    blocks = LinearProblem(
+        BlockDesign(X, None, 1.0), problem.y, problem.price, Hinge(), L2(), False
+    )
+    for solver in (Pegasos(), AveragedSGD(), ProxSAGA()):
+        assert "random order" in solver.refusal(blocks)
+    assert CuttingPlane().refusal(blocks) is None
+    solution = solved(CuttingPlane(), blocks, 1e-8)
+    assert solution.primal == pytest.approx(solved(CuttingPlane(), problem, 1e-8).primal, rel=1e-7)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.linear.blocks import BlockDesign
 from maxmargin.linear.coordinate import DualCoordinate
 from maxmargin.linear.crammer_singer import SequentialDual
 from maxmargin.linear.cutting_plane import CuttingPlane
@@ -76,7 +77,8 @@ def automatic(problem: LinearProblem) -> Solver:
     thin = design.stored <= THIN * design.n_rows and design.n_columns <= 1000
     if isinstance(problem.penalty, L2):
         if isinstance(problem.loss, MulticlassHinge):
-            return CuttingPlane() if is_small(problem) else SequentialDual()
+            small = is_small(problem) or isinstance(design, BlockDesign)
+            return CuttingPlane() if small else SequentialDual()
         if problem.n_scores > 1:
             return Newton()
         if isinstance(problem.loss, Squared):

@@ -14,6 +14,7 @@ import numpy as np
 
 from maxmargin import _core
 from maxmargin.inverse import one_blas_thread
+from maxmargin.linear.blocks import RANDOM_ACCESS, BlockDesign
 from maxmargin.linear.losses import MulticlassHinge
 from maxmargin.linear.penalties import L2
 from maxmargin.linear.problem import LinearProblem
@@ -43,6 +44,8 @@ class SequentialDual(Solver):
             return "sequential-dual is for the multiclass hinge"
         if not isinstance(problem.penalty, L2):
             return "sequential-dual needs the l2 penalty"
+        if isinstance(problem.design, BlockDesign):
+            return f"sequential-dual {RANDOM_ACCESS}"
         if problem.free:
             return "sequential-dual has no free intercept: penalise it as a constant feature"
         return None

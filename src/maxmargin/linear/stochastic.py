@@ -23,6 +23,7 @@ import numpy as np
 
 from maxmargin import _core
 from maxmargin.inverse import one_blas_thread
+from maxmargin.linear.blocks import RANDOM_ACCESS, BlockDesign
 from maxmargin.linear.cutting_plane import LossRisk, Planes
 from maxmargin.linear.losses import Hinge
 from maxmargin.linear.newton import NATIVE, native
@@ -126,6 +127,8 @@ class Pegasos(Stochastic):
         self.project = project
 
     def refusal(self, problem: LinearProblem) -> str | None:
+        if isinstance(problem.design, BlockDesign):
+            return f"pegasos {RANDOM_ACCESS}"
         if not isinstance(problem.loss, Hinge):
             return "pegasos is for the hinge"
         if not isinstance(problem.penalty, L2):
@@ -155,6 +158,8 @@ class AveragedSGD(Stochastic):
     name = "averaged-sgd"
 
     def refusal(self, problem: LinearProblem) -> str | None:
+        if isinstance(problem.design, BlockDesign):
+            return f"averaged-sgd {RANDOM_ACCESS}"
         if not isinstance(problem.penalty, L2):
             return "averaged-sgd needs the l2 penalty"
         if type(problem.loss) not in NATIVE:
@@ -190,6 +195,8 @@ class ProxSAGA(Stochastic):
     name = "prox-saga"
 
     def refusal(self, problem: LinearProblem) -> str | None:
+        if isinstance(problem.design, BlockDesign):
+            return f"prox-saga {RANDOM_ACCESS}"
         if not isinstance(problem.penalty, (L2, L1, ElasticNet)):
             return "prox-saga needs the l2, l1 or elasticnet penalty"
         if np.isinf(problem.loss.smoothness):
