@@ -127,5 +127,9 @@ void bind_linear(nb::module_& m);
 void bind_svmlight(nb::module_& m);
 // bind_perceptron.cpp
 void bind_perceptron(nb::module_& m);
+// bind_stochastic.cpp
+void bind_stochastic(nb::module_& m);
+// bind_descents.cpp
+void bind_descents(nb::module_& m);
 
 }  // namespace maxmargin

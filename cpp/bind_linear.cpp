@@ -1,18 +1,14 @@
 // The linear machines in the module maxmargin._core.
 #include <cmath>
 
-#include "bind.hpp"
+#include "bind_linear.hpp"
 #include "coordinate_descent.hpp"
-#include "design.hpp"
 #include "loss.hpp"
 
 using namespace nb::literals;
 
 namespace maxmargin {
 namespace {
-
-using Vector = Borrowed<double, 1>;
-using Matrix = Borrowed<double, 2>;
 
 template <class T>
 std::shared_ptr<Design> make_dense(const Borrowed<T, 2>& x, double bias) {
@@ -30,20 +26,6 @@ std::shared_ptr<Design> make_csr(const Borrowed<T, 1>& values, const Borrowed<I,
     const Csr<T, I> x = checked_csr<T, I>(values, indices, starts, n_features);
     return csr_design(x, bias, keep(Arrays{values, indices, starts}));
 }
-
-void check_length(std::size_t length, index n, const char* name) {
-    if (static_cast<index>(length) != n)
-        throw std::invalid_argument(std::string(name) + ": it has " + std::to_string(length) +
-                                    " rows, not " + std::to_string(n));
-}
-
-// How to run: threads, and Ctrl-C some ten times a second.
-struct Python {
-    explicit Python(const nb::object& n_jobs)
-        : poll(interruptible()), run{threads(n_jobs), &poll} {}
-    std::function<void()> poll;
-    Run run;
-};
 
 nb::object scores(const Design& design, const Matrix& W, const nb::object& n_jobs) {
     check_length(W.shape(0), design.columns(), "W");

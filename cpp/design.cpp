@@ -84,6 +84,20 @@ class StoredDesign final : public Design {
         if (bias_ != 0.0)
             for (index j = 0; j < k; ++j) W[features() * k + j] += bias_ * a[j];
     }
+    index entries(index i, index* features, double* values) const override {
+        const RowView<T, I> row = storage_.row(i);
+        for (index e = 0; e < row.n; ++e) {
+            if constexpr (std::is_same_v<I, Everything>)
+                features[e] = e;
+            else
+                features[e] = row.indices[e];
+            values[e] = static_cast<double>(row.values[e]);
+        }
+        if (bias_ == 0.0) return row.n;
+        features[row.n] = this->features();
+        values[row.n] = bias_;
+        return row.n + 1;
+    }
 
     std::unique_ptr<Design> compressed() const override;
 

@@ -44,6 +44,8 @@ class Design {
     virtual void axpy(double a, index i, double* w) const = 0;
     virtual void dots(index i, const double* W, index k, double* out) const = 0;
     virtual void axpys(const double* a, index i, double* W, index k) const = 0;
+    // Writes the features of what is stored, and the values; returns how many.
+    virtual index entries(index i, index* features, double* values) const = 0;
 
     // The same rows compressed, where that is a better way to go through them one by one: dense
     // rows that are mostly zeros. Null where it is not.

@@ -109,6 +109,10 @@ Local sum_of_blocks(index n, const Run& run, const F& part) {
 
 }  // namespace
 
+Local at(const Loss& loss, double y, double z) {
+    return visit(loss, [&](const auto& f) { return f(y, z); });
+}
+
 double slopes(const Loss& loss, const double* y, const double* price, const double* z, index n,
               double* c, double* h, const Run& run) {
     return visit(loss, [&](const auto& f) {

@@ -29,6 +29,9 @@ struct Local {
     double value = 0.0, slope = 0.0, curvature = 0.0;
 };
 
+// One row: the loss at the score z.
+Local at(const Loss& loss, double y, double z);
+
 double slopes(const Loss& loss, const double* y, const double* price, const double* z, index n,
               double* c, double* h, const Run& run);
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxmargin.linear.classification import LinearClassifier, LinearSVC, LogisticRegression
+    from maxmargin.linear.novelty import LinearOneClassSVM
+    from maxmargin.linear.ranking import LinearRankSVM
     from maxmargin.linear.regression import LinearRegressor, LinearSVR, Ridge
     from maxmargin.perceptron.basic import BasicLinearClassifier
     from maxmargin.perceptron.budget import BudgetPerceptron
@@ -42,6 +44,8 @@ __all__ = [
     "KernelPegasos",
     "KernelPerceptron",
     "LinearClassifier",
+    "LinearOneClassSVM",
+    "LinearRankSVM",
     "LinearRegressor",
     "LinearSVC",
     "LinearSVR",
@@ -65,6 +69,8 @@ _HOMES = {
     "LinearSVR": "linear.regression",
     "LinearSVC": "linear.classification",
     "LinearRegressor": "linear.regression",
+    "LinearRankSVM": "linear.ranking",
+    "LinearOneClassSVM": "linear.novelty",
     "LinearClassifier": "linear.classification",
     "AveragedPerceptron": "perceptron.linear",
     "BasicLinearClassifier": "perceptron.basic",

@@ -5,6 +5,8 @@ solver is a file of its own, and ``choose`` knows which suits which problem.
 """
 
 from maxmargin.linear.coordinate import DualCoordinate
+from maxmargin.linear.crammer_singer import SequentialDual
+from maxmargin.linear.cutting_plane import CuttingPlane
 from maxmargin.linear.interior_point import InteriorPoint
 from maxmargin.linear.losses import (
     EpsilonInsensitive,
@@ -13,6 +15,7 @@ from maxmargin.linear.losses import (
     HuberisedInsensitive,
     Logistic,
     Loss,
+    MulticlassHinge,
     PerceptronLoss,
     Softmax,
     Squared,
@@ -23,10 +26,13 @@ from maxmargin.linear.newton import Newton
 from maxmargin.linear.penalties import L1, L2, ElasticNet, Group, Penalty
 from maxmargin.linear.problem import Design, LinearCertificate, LinearProblem
 from maxmargin.linear.solver import LinearSolution, Progress, Solver
+from maxmargin.linear.stochastic import AveragedSGD, Pegasos, ProxSAGA
 
 __all__ = [
     "L1",
     "L2",
+    "AveragedSGD",
+    "CuttingPlane",
     "Design",
     "DualCoordinate",
     "ElasticNet",
@@ -41,10 +47,14 @@ __all__ = [
     "LinearSolution",
     "Logistic",
     "Loss",
+    "MulticlassHinge",
     "Newton",
+    "Pegasos",
     "Penalty",
     "PerceptronLoss",
     "Progress",
+    "ProxSAGA",
+    "SequentialDual",
     "Softmax",
     "Solver",
     "Squared",

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state, column_or_1d, get_tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -54,6 +54,13 @@ SHARED_PARAMETERS: dict[str, list[Any]] = {
     "dtype": [StrOptions({"float32", "float64"}), Options(type, {np.float32, np.float64}), None],
 }
 
+DETERMINISTIC_PARAMETERS = {
+    name: SHARED_PARAMETERS[name]
+    for name in SHARED_PARAMETERS
+    if name not in ("solver", "random_state")
+}
+"""Those of machines with one solver, which draws no lots."""
+
 
 @dataclass(frozen=True)
 class Data:
@@ -88,7 +95,7 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
     max_iter: int
     solver: Any
     verbose: Any
-    random_state: Any
+    random_state: Any = None
     n_jobs: int | None
     time_limit: float | None
     warm_start: bool
@@ -115,7 +122,7 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
         X, y = self._validated(X, y, multi_output)
         weights, rows = inputs.positive_weights(sample_weight, X.shape[0])
         if len(rows) < X.shape[0]:
-            X, y = X[rows], y[rows]
+            X, y = X[rows], None if y is None else y[rows]
         return Data(Design(X, bias, self.n_jobs), y, weights, given)
 
     def _data_in_blocks(
@@ -137,18 +144,18 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
     def _validated(self, X: Any, y: Any, multi_output: bool) -> tuple[Any, Any]:
         """X as a C-ordered array or a canonical CSR matrix, float32 or float64."""
         dtype: Any = [np.float64, np.float32] if self.dtype is None else np.dtype(self.dtype)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=dtype,
-            order="C",
-            multi_output=multi_output,
-        )
-        if not multi_output:
-            y = column_or_1d(y, warn=True)
+        options: dict[str, Any] = {
+            "accept_sparse": "csr",
+            "accept_large_sparse": True,
+            "dtype": dtype,
+            "order": "C",
+        }
+        if y is None and not get_tags(self).target_tags.required:
+            X = validate_data(self, X, **options)
+        else:
+            X, y = validate_data(self, X, **options | {"y": y, "multi_output": multi_output})
+            if not multi_output:
+                y = column_or_1d(y, warn=True)
         inputs.check_magnitude(X)
         return (inputs.canonical(align_sparse(X)) if sp.issparse(X) else X), y
 
@@ -161,7 +168,7 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
     ) -> Any:
         """Solve the problems, store the model and warn of an early end."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        solver = choose(self.solver, problems[0])
+        solver = self._solver(problems[0])
         polish = solver.fast_at_the_end and is_small(problems[0])
         gap_tol = self.tol if self.gap_tol is None else self.gap_tol
         starts = starts if starts is not None else [None] * len(problems)
@@ -190,6 +197,17 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
             vars(self).update(everything(solutions))
         warn_of_early_end(self, solutions, monitor.reason)  # type: ignore[arg-type]
         return self
+
+    def _solver(self, problem: LinearProblem) -> Solver:
+        """The solver to use for a problem."""
+        return choose(self.solver, problem)
+
+    def _start(self, data: Data) -> Floats | None:
+        """Where ``warm_start`` begins, for machines of one problem without an intercept."""
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return None
+        last = np.asarray(self.coef_, dtype=np.float64)
+        return last[0].copy() if last.shape == (1, data.design.n_features) else None
 
     # -------------------------------------------------------------- prediction
 
@@ -286,4 +304,13 @@ def linear_problem(
     )
 
 
-__all__ = ["Attributes", "Data", "Indices", "LinearMachine", "linear_problem", "report", "split"]
+__all__ = [
+    "DETERMINISTIC_PARAMETERS",
+    "Attributes",
+    "Data",
+    "Indices",
+    "LinearMachine",
+    "linear_problem",
+    "report",
+    "split",
+]

@@ -21,6 +21,9 @@ from maxmargin.io import RowBlocks
 from maxmargin.linear.problem import Design
 from maxmargin.problem import Floats, Indices
 
+RANDOM_ACCESS = "visits rows in random order, and these are read block by block"
+"""Why a solver refuses a BlockDesign."""
+
 
 class BlockDesign:
     """Rows on disk with a constant feature, ready for products; see ``problem.Design``.

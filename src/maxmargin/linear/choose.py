@@ -6,16 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.linear.blocks import BlockDesign
 from maxmargin.linear.coordinate import DualCoordinate
+from maxmargin.linear.crammer_singer import SequentialDual
+from maxmargin.linear.cutting_plane import CuttingPlane
 from maxmargin.linear.interior_point import InteriorPoint
-from maxmargin.linear.losses import PerceptronLoss, Squared
+from maxmargin.linear.losses import MulticlassHinge, PerceptronLoss, Squared
 from maxmargin.linear.newton import Newton
 from maxmargin.linear.penalties import L2
 from maxmargin.linear.problem import LinearProblem
-from maxmargin.linear.solver import Solver
+from maxmargin.linear.solver import Solver, is_small
+from maxmargin.linear.stochastic import AveragedSGD, Pegasos, ProxSAGA
 
 SOLVERS: dict[str, type[Solver]] = {
-    cls.name: cls for cls in (DualCoordinate, Newton, InteriorPoint)
+    cls.name: cls
+    for cls in (
+        DualCoordinate,
+        Newton,
+        InteriorPoint,
+        SequentialDual,
+        CuttingPlane,
+        ProxSAGA,
+        AveragedSGD,
+        Pegasos,
+    )
 }
 """What ``solver=`` calls them."""
 
@@ -62,6 +76,9 @@ def automatic(problem: LinearProblem) -> Solver:
     design = problem.design
     thin = design.stored <= THIN * design.n_rows and design.n_columns <= 1000
     if isinstance(problem.penalty, L2):
+        if isinstance(problem.loss, MulticlassHinge):
+            small = is_small(problem) or isinstance(design, BlockDesign)
+            return CuttingPlane() if small else SequentialDual()
         if problem.n_scores > 1:
             return Newton()
         if isinstance(problem.loss, Squared):

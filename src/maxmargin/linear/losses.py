@@ -455,6 +455,52 @@ class Softmax(Loss):
         raise NotImplementedError("the domain is a simplex for each row, not an interval")
 
 
+class MulticlassHinge(Loss):
+    """max_m ([m != y] + z_m - z_y): by how much the right class fails to lead by 1 (Crammer and
+    Singer 2001).
+
+    Scores, derivatives and conjugate variables have a column for each class.
+    """
+
+    name = "multiclass_hinge"
+    task = "multiclass"
+    lipschitz = np.sqrt(2.0)
+    smoothness = np.inf  # type: ignore[assignment]
+
+    def margins(self, y: Any, z: Floats) -> Floats:
+        """[m != y] + z_m - z_y."""
+        rows = np.arange(len(z))
+        margins = z - z[rows, y][:, None] + 1
+        margins[rows, y] = 0.0
+        return margins
+
+    def value(self, y: Any, z: Floats) -> Floats:
+        return self.margins(y, z).max(axis=1)
+
+    def derivative(self, y: Any, z: Floats) -> Floats:
+        rows = np.arange(len(z))
+        v = np.zeros_like(z)
+        v[rows, self.margins(y, z).argmax(axis=1)] = 1.0
+        v[rows, y] -= 1
+        return v
+
+    def curvature(self, y: Any, z: Floats) -> Floats:
+        return np.zeros_like(z)
+
+    def conjugate(self, y: Any, v: Floats) -> Floats:
+        """v_y, where v + e_y must be a distribution."""
+        v = np.asarray(v, dtype=np.float64)
+        right = v[np.arange(len(v)), y]
+        p = v.copy()
+        p[np.arange(len(v)), y] += 1
+        rounding = 1e-12
+        inside = (p >= -rounding).all(axis=1) & (np.abs(p.sum(axis=1) - 1) <= rounding)
+        return np.where(inside, right, np.inf)
+
+    def domain(self, y: Any) -> tuple[Floats, Floats]:
+        raise NotImplementedError("the domain is a simplex for each row, not an interval")
+
+
 LOSSES: dict[str, type[Loss]] = {
     cls.name: cls
     for cls in (
@@ -468,6 +514,7 @@ LOSSES: dict[str, type[Loss]] = {
         SquaredEpsilonInsensitive,
         HuberisedInsensitive,
         Softmax,
+        MulticlassHinge,
     )
 }
 """What ``loss=`` calls them."""

@@ -206,7 +206,7 @@ class RankSVM(Diagnosable, SingleMachine):
         samples = self._samples(X, y, sample_weight, qid=qid, pairs=pairs)
         if pairs is None:
             grades = numbers(samples.y, "y")
-            query = None if qid is None else _queries(qid, num_samples(X))[samples.rows]
+            query = None if qid is None else numbered(qid, num_samples(X))[samples.rows]
             chosen = graded_pairs(grades, query)
         else:
             chosen = given_pairs(pairs, num_samples(X), samples.rows)
@@ -268,7 +268,7 @@ class RankSVM(Diagnosable, SingleMachine):
         )
         check_consistent_length(scores, grades, weights)
         right = total = 0.0
-        for members in _members(None if qid is None else _queries(qid, len(grades)), len(grades)):
+        for members in _members(None if qid is None else numbered(qid, len(grades)), len(grades)):
             g, s, w = grades[members], scores[members], weights[members]
             for i in range(len(members)):  # by rows, as all pairs at once may not fit the memory
                 below = g < g[i]
@@ -356,7 +356,7 @@ def numbers(values: Any, name: str) -> Floats:
     return check_array(column_or_1d(values, warn=True), **options)
 
 
-def _queries(qid: Any, n: int) -> Indices:
+def numbered(qid: Any, n: int) -> Indices:
     """The queries, numbered from 0 on."""
     qid = column_or_1d(qid)
     if len(qid) != n:
