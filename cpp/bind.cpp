@@ -277,4 +277,5 @@ NB_MODULE(_core, m) {
     maxmargin::bind_linear(m);
     maxmargin::bind_svmlight(m);
     maxmargin::bind_perceptron(m);
+    maxmargin::bind_coordinate_newton(m);
 }

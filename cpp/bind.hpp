@@ -127,5 +127,7 @@ void bind_linear(nb::module_& m);
 void bind_svmlight(nb::module_& m);
 // bind_perceptron.cpp
 void bind_perceptron(nb::module_& m);
+// bind_coordinate_newton.cpp
+void bind_coordinate_newton(nb::module_& m);
 
 }  // namespace maxmargin
