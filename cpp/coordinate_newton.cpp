@@ -11,9 +11,10 @@ namespace {
 
 constexpr int kSweeps = 1000;         // of a step, at most
 constexpr int kBetweenConjugate = 5;  // sweeps that may do without
-constexpr int kConjugate = 50;        // iterations
+constexpr index kConjugate = 1000;    // iterations
 constexpr int kHalvings = 40;         // of a step's length
 constexpr double kEnough = 0.01;      // of the fall that the model promises (Armijo)
+constexpr double kRounding = 1e-15;   // of a sum, relative to its terms
 constexpr double kLift = 1e-12;       // of the largest curvature, added to all
 
 double soft_threshold(double v, double by) { return v > by ? v - by : v < -by ? v + by : 0.0; }
@@ -118,13 +119,16 @@ void CoordinateNewton::minimise(Model& model, double tol) {
     std::vector<index> everything(model.w.size());
     std::iota(everything.begin(), everything.end(), index{0});
     std::vector<index> active = everything;
+    index iterations = 25;
     for (int sweeps = 1; sweeps <= kSweeps; ++sweeps) {
         const bool all = active.size() == everything.size();
         if (sweep(model, active) <= tol) {
             if (all) return;
             active = everything;
         } else if (sweeps % kBetweenConjugate == 0) {
-            conjugate(model);
+            // Ill-conditioned models need them all at once: what sweeps come between forgets them.
+            conjugate(model, iterations);
+            iterations = std::min(2 * iterations, kConjugate);
         }
     }
 }
@@ -166,13 +170,13 @@ double CoordinateNewton::sweep(Model& model, std::vector<index>& active) {
 
 // Minimises the model over the nonzero coordinates as if their signs stayed, by preconditioned
 // conjugate gradients; those that would change sign become zero. Kept if the model falls.
-void CoordinateNewton::conjugate(Model& model) {
+void CoordinateNewton::conjugate(Model& model, index iterations) {
     std::vector<index> some;
     for (std::size_t k = 0; k < model.w.size(); ++k)
         if (model.w[k] != 0.0 || l1(model.columns[k]) == 0.0) some.push_back(static_cast<index>(k));
     const std::size_t m = some.size();
     if (m < 2) return;
-    std::vector<double> r(m), y(m), p(m), d(m), Hp(m), image(model.u.size()), q(model.u.size());
+    std::vector<double> r(m), y(m), p(m), d(m), Hp(m), image(model.u.size());
     const auto precondition = [&] {
         double rho = 0.0;
         for (std::size_t e = 0; e < m; ++e) {
@@ -194,7 +198,7 @@ void CoordinateNewton::conjugate(Model& model) {
     double rho = precondition();
     const double enough = 1e-3 * rho;
     p = y;
-    for (int iteration = 0; iteration < kConjugate && rho > enough; ++iteration) {
+    for (index iteration = 0; iteration < iterations && rho > enough; ++iteration) {
         if (how_.poll != nullptr) (*how_.poll)();
         std::fill(image.begin(), image.end(), 0.0);
         for (std::size_t e = 0; e < m; ++e) model.x->axpy(p[e], some[e], image.data());
@@ -213,31 +217,38 @@ void CoordinateNewton::conjugate(Model& model) {
         const double last = std::exchange(rho, precondition());
         for (std::size_t e = 0; e < m; ++e) p[e] = y[e] + rho / last * p[e];
     }
-    // The change of the model along the projected step; its slope is -slope'd while signs stay.
-    for (double t = 1.0; t > 1e-3; t *= 0.5) {
-        std::fill(q.begin(), q.end(), 0.0);
-        double change = 0.0;
-        std::vector<double> moved(m);
-        for (std::size_t e = 0; e < m; ++e) {
-            const index k = some[e], j = model.columns[k];
-            const double w = model.w[k];
-            double next = w + t * d[e];
-            if (l1(j) > 0.0 && (next > 0.0) != (w > 0.0)) next = 0.0;
-            moved[e] = next - w;
-            if (moved[e] == 0.0) continue;
-            model.x->axpy(moved[e], k, q.data());
-            change += moved[e] * (-slope[e] + (l2(j) + model.lift) * moved[e] / 2);
-        }
-        change += std::inner_product(q.begin(), q.end(), q.begin(), 0.0) / 2;
-        if (!(change < 0.0)) continue;
-        for (std::size_t e = 0; e < m; ++e) {
-            const double w = model.w[some[e]], next = w + moved[e];
-            // Back from the sum of a sum, what became zero is zero.
-            model.w[some[e]] = moved[e] == -w ? 0.0 : next;
-        }
-        for (std::size_t i = 0; i < q.size(); ++i) model.u[i] += q[i];
-        return;
+    // All the way, with those that would change sign at zero; or to where the first one is at zero,
+    // up to where the model is sure to fall.
+    double first = 1.0;
+    for (std::size_t e = 0; e < m; ++e)
+        if (l1(model.columns[some[e]]) > 0.0 && d[e] * model.w[some[e]] < 0.0)
+            first = std::min(first, -model.w[some[e]] / d[e]);
+    for (double t = 1.0; t > first && t > 1e-3; t /= 2)
+        if (move_together(model, some, d, slope, t)) return;
+    move_together(model, some, d, slope, first);
+}
+
+// Moves the coordinates `some` of the model by t d, stopping at zero, if the model falls.
+bool CoordinateNewton::move_together(Model& model, const std::vector<index>& some,
+                                     const std::vector<double>& d, const std::vector<double>& slope,
+                                     double t) const {
+    std::vector<double> next(some.size()), q(model.u.size());
+    double change = 0.0;
+    for (std::size_t e = 0; e < some.size(); ++e) {
+        const index k = some[e], j = model.columns[k];
+        const double w = model.w[k];
+        next[e] =
+            l1(j) > 0.0 && d[e] * w < 0.0 && t * d[e] / -w >= 1.0 - kRounding ? 0.0 : w + t * d[e];
+        const double step = next[e] - w;
+        if (step == 0.0) continue;
+        model.x->axpy(step, k, q.data());
+        change += step * (-slope[e] + (l2(j) + model.lift) * step / 2);
     }
+    change += std::inner_product(q.begin(), q.end(), q.begin(), 0.0) / 2;
+    if (!(change < 0.0)) return false;
+    for (std::size_t e = 0; e < some.size(); ++e) model.w[some[e]] = next[e];
+    for (std::size_t i = 0; i < q.size(); ++i) model.u[i] += q[i];
+    return true;
 }
 
 // Goes along w(t) = before + t (w - before) until F has fallen by enough of what was promised.
@@ -271,9 +282,13 @@ bool CoordinateNewton::search(const Model& model) {
         }
         // The losses are convex: their slope where we arrive bounds how they have changed, without
         // the rounding of their difference.
-        const double slope = std::inner_product(c_.begin(), c_.end(), q.begin(), 0.0);
+        double slope = 0.0, terms = 0.0;
+        for (index i = 0; i < n_; ++i) {
+            slope += c_[i] * q[i];
+            terms += std::abs(c_[i] * q[i]);
+        }
         change += std::min(losses_ - before, -t * slope);
-        if (!(change <= kEnough * t * promised)) continue;
+        if (!(change <= kEnough * t * promised + kRounding * t * terms)) continue;
         for (std::size_t k = 0; k < model.w.size(); ++k) w_[model.columns[k]] = at(k, t);
         lent_ = t == 1.0 ? std::max(lent_ / 10, 1e-8) : std::min(lent_ * 10, 1.0);
         return true;

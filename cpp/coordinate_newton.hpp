@@ -63,7 +63,9 @@ class CoordinateNewton {
     bool step(const std::vector<index>& working, double target);
     void minimise(Model& model, double tol);
     double sweep(Model& model, std::vector<index>& active);
-    void conjugate(Model& model);
+    void conjugate(Model& model, index iterations);
+    bool move_together(Model& model, const std::vector<index>& some, const std::vector<double>& d,
+                       const std::vector<double>& slope, double t) const;
     bool search(const Model& model);
 
     const Columns& columns_;

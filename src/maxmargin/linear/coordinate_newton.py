@@ -42,15 +42,15 @@ class CoordinateNewton(Solver):
 
     Parameters
     ----------
-    first : int, default=256
+    first : int, default=4096
         The columns of the first working set.
-    patience : int, default=10
+    patience : int, default=5
         Looks at all columns without a smaller violation before rounding is blamed.
     """
 
     name = "coordinate-newton"
 
-    def __init__(self, first: int = 256, patience: int = 10):
+    def __init__(self, first: int = 4096, patience: int = 5):
         self.first = first
         self.patience = patience
 
@@ -114,7 +114,10 @@ class CoordinateNewton(Solver):
             size = max(size, 2 * np.count_nonzero(w))
             working = working_set(worst, w, size, problem.free)
             allowed = max(min(20, progress.max_iter - steps), 1)
-            steps += max(descent.descend(working, 0.1 * largest, allowed), 1)
+            moved = descent.descend(working, 0.3 * largest, allowed)
+            steps += moved
+            if moved == 0:
+                idle = self.patience + 1
 
 
 class Screen:
