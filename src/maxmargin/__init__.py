@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxmargin.linear.classification import LinearClassifier, LinearSVC, LogisticRegression
+    from maxmargin.linear.path import regularization_path
     from maxmargin.linear.regression import LinearRegressor, LinearSVR, Ridge
     from maxmargin.perceptron.basic import BasicLinearClassifier
     from maxmargin.perceptron.budget import BudgetPerceptron
@@ -56,6 +57,7 @@ __all__ = [
     "Ridge",
     "VotedPerceptron",
     "__version__",
+    "regularization_path",
     "show_versions",
 ]
 
@@ -85,6 +87,7 @@ _HOMES = {
     "SVDD": "svm.novelty",
     "SVR": "svm.regression",
     "VotedPerceptron": "perceptron.voted",
+    "regularization_path": "linear.path",
     "show_versions": "versions",
 }
 """Public names and the modules they come from."""

@@ -5,6 +5,7 @@ solver is a file of its own, and ``choose`` knows which suits which problem.
 """
 
 from maxmargin.linear.coordinate import DualCoordinate
+from maxmargin.linear.coordinate_newton import CoordinateNewton
 from maxmargin.linear.interior_point import InteriorPoint
 from maxmargin.linear.losses import (
     EpsilonInsensitive,
@@ -22,11 +23,13 @@ from maxmargin.linear.losses import (
 from maxmargin.linear.newton import Newton
 from maxmargin.linear.penalties import L1, L2, ElasticNet, Group, Penalty
 from maxmargin.linear.problem import Design, LinearCertificate, LinearProblem
+from maxmargin.linear.proximal_gradient import ProximalGradient
 from maxmargin.linear.solver import LinearSolution, Progress, Solver
 
 __all__ = [
     "L1",
     "L2",
+    "CoordinateNewton",
     "Design",
     "DualCoordinate",
     "ElasticNet",
@@ -45,6 +48,7 @@ __all__ = [
     "Penalty",
     "PerceptronLoss",
     "Progress",
+    "ProximalGradient",
     "Softmax",
     "Solver",
     "Squared",

@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from maxmargin.linear.coordinate import DualCoordinate
+from maxmargin.linear.coordinate_newton import CoordinateNewton
 from maxmargin.linear.interior_point import InteriorPoint
 from maxmargin.linear.losses import PerceptronLoss, Squared
 from maxmargin.linear.newton import Newton
 from maxmargin.linear.penalties import L2
 from maxmargin.linear.problem import LinearProblem
+from maxmargin.linear.proximal_gradient import ProximalGradient
 from maxmargin.linear.solver import Solver
 
 SOLVERS: dict[str, type[Solver]] = {
-    cls.name: cls for cls in (DualCoordinate, Newton, InteriorPoint)
+    cls.name: cls
+    for cls in (DualCoordinate, Newton, InteriorPoint, CoordinateNewton, ProximalGradient)
 }
 """What ``solver=`` calls them."""
 

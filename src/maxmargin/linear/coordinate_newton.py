@@ -49,6 +49,7 @@ class CoordinateNewton(Solver):
     """
 
     name = "coordinate-newton"
+    fast_at_the_end = True
 
     def __init__(self, first: int = 4096, patience: int = 5):
         self.first = first
@@ -92,7 +93,7 @@ class CoordinateNewton(Solver):
             balanced = problem.balanced(c)
             v = columns.combine(balanced, problem.design.n_jobs)
             if progress.ends(w, z, balanced, steps, v):
-                return
+                return None
             worst = violations(problem, w, v, l1, l2)
             largest = float(worst.max())
             idle = 0 if largest < least else idle + 1

@@ -9,8 +9,8 @@ A step minimises the penalty and a parabola of curvature L that touches F at the
 
 (Beck and Teboulle 2009, FISTA with backtracking: L grows until the parabola lies above F at w+, and
 shrinks a little with each step).  The momentum starts again from rest when it points uphill
-(O'Donoghue and Candes 2015).  After k steps P is within 2 L |w0 - w*|^2 / k^2 of the optimum; near it
-restarts make the rate linear where P is strongly convex there.
+(O'Donoghue and Candes 2015).  After k steps P is within 2 L |w0 - w*|^2 / k^2 of the optimum; near
+it restarts make the rate linear where P is strongly convex there.
 
 The gradient is -X'c with c_i = -price_i loss'(y_i, z_i), the dual point of the certificate.  Losses
 with kinks are smoothed, narrower and narrower.  Of the weights of many classes the penalty counts
@@ -65,7 +65,7 @@ class ProximalGradient(Solver):
             w, z = descent.w, descent.z
             c = smooth_slopes(problem, descent.loss, z)
             if progress.ends(w, z, c, steps):
-                return
+                return None
             if kinked and width > NARROWEST:
                 there = replace(problem, loss=descent.loss).certificate(w, z, c)
                 if there.gap < 0.2 * progress.dual_gap:
@@ -73,7 +73,7 @@ class ProximalGradient(Solver):
                     descent = Descent(problem, problem.loss.smoothed(width), w)
             for _ in range(max(min(self.every, progress.max_iter - steps), 1)):
                 if progress.stopped():
-                    return
+                    return None
                 if not descent.step():
                     if not kinked or width <= NARROWEST:
                         return progress.stuck()
@@ -83,7 +83,7 @@ class ProximalGradient(Solver):
 
 
 def smooth_slopes(problem: LinearProblem, loss: Loss, z: Floats) -> Floats:
-    """c for a smooth loss in the place of the problem's."""
+    """C for a smooth loss in the place of the problem's."""
     return replace(problem, loss=loss).slopes(z)
 
 
