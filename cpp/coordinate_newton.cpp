@@ -12,10 +12,13 @@ namespace {
 constexpr int kSweeps = 1000;         // of a step, at most
 constexpr int kBetweenConjugate = 5;  // sweeps that may do without
 constexpr index kConjugate = 1000;    // iterations
-constexpr int kHalvings = 40;         // of a step's length
+constexpr int kHalvings = 20;         // of a step's length
 constexpr double kEnough = 0.01;      // of the fall that the model promises (Armijo)
 constexpr double kRounding = 1e-15;   // of a sum, relative to its terms
+constexpr double kVisible = 1e-9;     // of a sum, in the difference of two
 constexpr double kLift = 1e-12;       // of the largest curvature, added to all
+constexpr double kDamping = 1e-6;     // the same after steps that fail
+constexpr double kShort = 0.1;        // steps that make the next one careful
 
 double soft_threshold(double v, double by) { return v > by ? v - by : v < -by ? v + by : 0.0; }
 
@@ -49,6 +52,7 @@ CoordinateNewton::CoordinateNewton(const Columns& columns, SparseProblem problem
 void CoordinateNewton::set_loss(const Loss& loss) {
     loss_ = loss;
     lent_ = 1.0;
+    damping_ = kLift;
     look();
 }
 
@@ -108,7 +112,7 @@ bool CoordinateNewton::step(const std::vector<index>& working, double target) {
     model.u.assign(static_cast<std::size_t>(model.x->rows()), 0.0);
     for (std::size_t k = 0; k < working.size(); ++k)
         model.curvature.push_back(model.x->norm(static_cast<index>(k)) + l2(working[k]));
-    model.lift = kLift * *std::max_element(model.curvature.begin(), model.curvature.end());
+    model.lift = damping_ * *std::max_element(model.curvature.begin(), model.curvature.end());
     model.lift = std::max(model.lift, std::numeric_limits<double>::min());
     for (double& curvature : model.curvature) curvature += model.lift;
     minimise(model, std::max(0.5 * target, 0.1 * largest));
@@ -255,16 +259,19 @@ bool CoordinateNewton::move_together(Model& model, const std::vector<index>& som
 bool CoordinateNewton::search(const Model& model) {
     std::vector<double> q(static_cast<std::size_t>(n_));
     double promised = 0.0;
-    const auto cost = [&](index j, double w) { return l1(j) * std::abs(w) + l2(j) * w * w / 2; };
+    // Of the penalty, without the rounding of a difference of squares.
+    const auto penalty_change = [&](index j, double from, double to) {
+        return l1(j) * (std::abs(to) - std::abs(from)) + l2(j) * (to - from) * (to + from) / 2;
+    };
     for (std::size_t k = 0; k < model.w.size(); ++k) {
-        const double d = model.w[k] - model.before[k];
-        if (d == 0.0) continue;
-        columns_.axpy(d, model.columns[k], q.data());
-        promised += model.gradient[k] * d + cost(model.columns[k], model.w[k]) -
-                    cost(model.columns[k], model.before[k]);
+        const index j = model.columns[k];
+        const double from = model.before[k], to = model.w[k];
+        if (to == from) continue;
+        columns_.axpy(to - from, j, q.data());
+        promised += model.gradient[k] * (to - from) + penalty_change(j, from, to);
     }
     if (!(promised < 0.0)) return false;
-    const std::vector<double> z = z_;
+    const std::vector<double> z = z_, c = c_;
     const double before = losses_;
     const auto at = [&](std::size_t k, double t) {
         const double from = model.before[k], to = model.w[k];
@@ -275,30 +282,27 @@ bool CoordinateNewton::search(const Model& model) {
         for (index i = 0; i < n_; ++i) z_[i] = z[i] + t * q[i];
         look();
         double change = 0.0;
-        for (std::size_t k = 0; k < model.w.size(); ++k) {
-            const index j = model.columns[k];
+        for (std::size_t k = 0; k < model.w.size(); ++k)
             if (model.w[k] != model.before[k])
-                change += cost(j, at(k, t)) - cost(j, model.before[k]);
+                change += penalty_change(model.columns[k], model.before[k], at(k, t));
+        if (-t * promised > kVisible * before) {
+            change += losses_ - before;
+        } else {  // by the trapezoidal rule, without the rounding of a difference
+            for (index i = 0; i < n_; ++i) change -= t * q[i] * (c[i] + c_[i]) / 2;
         }
-        // The losses are convex: their slope where we arrive bounds how they have changed, without
-        // the rounding of their difference.
-        double slope = 0.0, terms = 0.0;
-        for (index i = 0; i < n_; ++i) {
-            slope += c_[i] * q[i];
-            terms += std::abs(c_[i] * q[i]);
-        }
-        change += std::min(losses_ - before, -t * slope);
-        if (!(change <= kEnough * t * promised + kRounding * t * terms)) continue;
+        if (!(change <= kEnough * t * promised)) continue;
         for (std::size_t k = 0; k < model.w.size(); ++k) w_[model.columns[k]] = at(k, t);
         lent_ = t == 1.0 ? std::max(lent_ / 10, 1e-8) : std::min(lent_ * 10, 1.0);
+        if (t == 1.0) damping_ = std::max(damping_ / 10, kLift);
+        if (t < kShort) damping_ = std::max(damping_ * 10, kDamping);
         return true;
     }
     z_ = z;
     look();
-    // Without enough of the curvature that was lent a step may lead nowhere: once more with all.
-    const bool again = lent_ < 1.0 && loss_.width > 0.0;
+    // The model knew too little of what bends further away: a shorter step may know enough.
     lent_ = 1.0;
-    return again;
+    damping_ = std::max(100 * damping_, kDamping);
+    return damping_ < 1.0;
 }
 
 }  // namespace maxmargin

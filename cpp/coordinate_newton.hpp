@@ -14,7 +14,8 @@
 // last one, the constant's, which are zero if it is free.
 //
 // Huber's losses have rows without curvature but with a slope: these lend the curvature of a
-// parabola that touches the loss from above, times a factor that falls as full steps succeed.
+// parabola that touches the loss from above, times a factor that falls as full steps succeed. After
+// steps that fail all coordinates get a curvature (Levenberg and Marquardt), less as steps succeed.
 //
 // Cost: a step copies the working set, a sweep passes twice over what is active of it.
 #pragma once
@@ -73,7 +74,7 @@ class CoordinateNewton {
     index n_, last_;
     Loss loss_;
     std::vector<double> w_, z_, c_, h_;
-    double losses_ = 0.0, lent_ = 1.0;
+    double losses_ = 0.0, lent_ = 1.0, damping_ = 0.0;
     std::uint64_t random_;
     Run how_;
 };

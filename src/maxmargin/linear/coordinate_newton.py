@@ -87,25 +87,29 @@ class CoordinateNewton(Solver):
         smooth = problem.loss.smoothed(width)
         descent.set_loss(native(smooth))
         screen = None if kinked else Screen(problem, columns, l1)
-        size, steps, idle, least = self.first, 0, 0, np.inf
+        size, steps, idle = self.first, 0, 0
+        least = lowest = np.inf
         while True:
             w, z, c = descent.weights(), descent.scores(), descent.slopes()
             balanced = problem.balanced(c)
             v = columns.combine(balanced, problem.design.n_jobs)
             if progress.ends(w, z, balanced, steps, v):
                 return None
+            proof = replace(problem, loss=smooth).certificate(w, z, balanced, v)
+            if balanced is not c:
+                v = columns.combine(c, problem.design.n_jobs)
             worst = violations(problem, w, v, l1, l2)
             largest = float(worst.max())
-            idle = 0 if largest < least else idle + 1
-            least = min(least, largest)
+            better = largest < least or proof.primal < lowest - 1e-12 * abs(lowest)
+            idle = 0 if better else idle + 1
+            least, lowest = min(least, largest), min(lowest, proof.primal)
             if kinked:
-                there = replace(problem, loss=smooth).certificate(w, z, balanced, v)
-                narrower = there.gap < 0.2 * progress.dual_gap or idle > self.patience
+                narrower = proof.gap < 0.2 * progress.dual_gap or idle > self.patience
                 if narrower and width > NARROWEST:
                     width /= 10
                     smooth = problem.loss.smoothed(width)
                     descent.set_loss(native(smooth))
-                    idle, least = 0, np.inf
+                    idle, least, lowest = 0, np.inf, np.inf
                     continue
             if idle > self.patience or largest == 0:
                 return progress.stuck()

@@ -164,6 +164,7 @@ def regularization_path(
             solver,
             progress,
             seed,
+            [nothing(p)[0] for p in problems],
         ):
             solved.append(solutions)
             if monitor.reason is not None:
@@ -194,6 +195,7 @@ def path_of_problems(
     solver: Solver,
     progress: Callable[[int, LinearProblem], Progress],
     seed: int,
+    starts: Sequence[Floats | None],
 ) -> Iterator[list[LinearSolution]]:
     """Solve the problems of each C, from the solutions of the C before.
 
@@ -207,6 +209,8 @@ def path_of_problems(
     progress : callable
         Makes the Progress of a problem from its number and itself.
     seed : int
+    starts : sequence of arrays or None
+        Where the problems of the first C begin.
 
     Yields
     ------
@@ -214,10 +218,8 @@ def path_of_problems(
         For each C.
     """
     columns = None
-    starts: list[Floats | None] = []
     for at, C in enumerate(Cs):
         problems = problems_at(float(C))
-        starts = starts or [None] * len(problems)
         each = [progress(at * len(problems) + i, p) for i, p in enumerate(problems)]
         if isinstance(solver, CoordinateNewton):
             if columns is None:
@@ -248,7 +250,7 @@ def smallest_C(problem: LinearProblem) -> float:
     penalty = problem.penalty
     if penalty == L2() or (isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0):
         return 0.0
-    v = problem.penalised(problem.design.combine(problem.balanced(_slopes_of_nothing(problem))))
+    v = problem.penalised(problem.design.combine(problem.balanced(nothing(problem)[1])))
     largest = float(np.abs(v).max(initial=0.0))
     if largest == 0:
         return np.inf
@@ -259,18 +261,20 @@ def smallest_C(problem: LinearProblem) -> float:
     return penalty.reach(far * v) * far
 
 
-def _slopes_of_nothing(problem: LinearProblem) -> Floats:
-    """The coefficients c that w = 0 and the best intercept call for."""
+def nothing(problem: LinearProblem) -> tuple[Floats, Floats]:
+    """No weights but the best intercept, and the coefficients c that it calls for.
+
+    (For a loss with a kink, of its smooth stand-in.)
+    """
     n = problem.design.n_rows
-    if problem.n_scores > 1:
-        share = np.bincount(problem.y, weights=problem.price, minlength=problem.n_scores)
-        share = share / share.sum() if problem.free else np.full(len(share), 1 / len(share))
-        c = -problem.price[:, None] * share
-        c[np.arange(n), problem.y] += problem.price
-        return c
+    w = np.zeros(problem.shape)
     smooth = replace(problem, loss=problem.loss.smoothed(NARROW))
     if not problem.free:
-        return smooth.slopes(np.zeros(n))
+        return w, smooth.slopes(np.zeros((n, *problem.shape[1:])))
+    if problem.n_scores > 1:
+        shares = np.bincount(problem.y, weights=problem.price, minlength=problem.n_scores)
+        w[-1] = np.log(shares / shares.sum()) / problem.design.bias
+        return w, problem.slopes(problem.design.scores(w))
 
     def slope(b: float) -> tuple[float, float]:
         z = np.full(n, b)
@@ -278,8 +282,9 @@ def _slopes_of_nothing(problem: LinearProblem) -> Floats:
         return -float(smooth.slopes(z).sum()), float(curved)
 
     start = 0.0 if problem.loss.task == "classification" else float(np.median(problem.y))
-    shift = root(lambda t: slope(start + t), 0.0, both_ways=True, exact=True)
-    return smooth.slopes(np.full(n, start + shift))
+    b = start + root(lambda t: slope(start + t), 0.0, both_ways=True, exact=True)
+    w[-1] = b / problem.design.bias
+    return w, smooth.slopes(np.full(n, b))
 
 
 def _grid(problems: Sequence[LinearProblem], Cs: Any, ratio: float | None) -> Floats:

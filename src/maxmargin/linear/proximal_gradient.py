@@ -60,7 +60,7 @@ class ProximalGradient(Solver):
         width = 1.0
         w = np.zeros(problem.shape) if start is None else np.array(start)
         descent = Descent(problem, problem.loss.smoothed(width), w)
-        steps = 0
+        steps, still = 0, False
         while True:
             w, z = descent.w, descent.z
             c = smooth_slopes(problem, descent.loss, z)
@@ -68,18 +68,18 @@ class ProximalGradient(Solver):
                 return None
             if kinked and width > NARROWEST:
                 there = replace(problem, loss=descent.loss).certificate(w, z, c)
-                if there.gap < 0.2 * progress.dual_gap:
+                if still or there.gap < 0.2 * progress.dual_gap:
                     width /= 10
                     descent = Descent(problem, problem.loss.smoothed(width), w)
+            elif still:
+                return progress.stuck()
             for _ in range(max(min(self.every, progress.max_iter - steps), 1)):
                 if progress.stopped():
                     return None
-                if not descent.step():
-                    if not kinked or width <= NARROWEST:
-                        return progress.stuck()
-                    width /= 10
-                    descent = Descent(problem, problem.loss.smoothed(width), w)
                 steps += 1
+                still = not descent.step()
+                if still:
+                    break
 
 
 def smooth_slopes(problem: LinearProblem, loss: Loss, z: Floats) -> Floats:
