@@ -116,7 +116,7 @@ class CoordinateNewton(Solver):
             if screen is not None:
                 screen.look(w, z, balanced, v)
                 worst[screen.out & (w == 0)] = 0.0
-            size = max(size, 2 * np.count_nonzero(w))
+            size = max(size, 2 * int(np.count_nonzero(w)))
             working = working_set(worst, w, size, problem.free)
             allowed = max(min(20, progress.max_iter - steps), 1)
             moved = descent.descend(working, 0.3 * largest, allowed)

@@ -320,7 +320,8 @@ def _unsolved(
     estimator: LinearMachine, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Any, Data, Sequence[LinearProblem], Callable[[Sequence[LinearSolution]], Attributes]]:
     """A clone, the data and the problems of its fit with C = 1, and what solutions make of it."""
-    machine: Any = clone(estimator).set_params(C=1.0)
+    machine: Any = clone(estimator)
+    machine.set_params(C=1.0)
     taken: list[Any] = []
 
     def take(data: Data, problems: Any, attributes: Any, starts: Any = None) -> None:
