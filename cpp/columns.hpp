@@ -36,8 +36,8 @@ class Columns {
 
 // Fewer than 2^31 rows; `bias` is the value of the constant feature, 0 for none.
 template <class T>
-std::unique_ptr<Columns> columns_of(Dense<T> data, double bias);
+std::unique_ptr<Columns> columns_of(Dense<T> x, double bias);
 template <class T, class I>
-std::unique_ptr<Columns> columns_of(Csr<T, I> data, double bias);
+std::unique_ptr<Columns> columns_of(Csr<T, I> x, double bias);
 
 }  // namespace maxmargin

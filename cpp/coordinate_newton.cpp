@@ -227,7 +227,8 @@ void CoordinateNewton::conjugate(Model& model, index iterations) {
     for (std::size_t e = 0; e < m; ++e)
         if (l1(model.columns[some[e]]) > 0.0 && d[e] * model.w[some[e]] < 0.0)
             first = std::min(first, -model.w[some[e]] / d[e]);
-    for (double t = 1.0; t > first && t > 1e-3; t /= 2)
+    double t = 1.0;
+    for (int halvings = 0; halvings < 10 && t > first; ++halvings, t /= 2)
         if (move_together(model, some, d, slope, t)) return;
     move_together(model, some, d, slope, first);
 }

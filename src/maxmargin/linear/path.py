@@ -133,8 +133,8 @@ def regularization_path(
     >>> from maxmargin import LinearRegressor, regularization_path
     >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 3.0]], [0.0, 1.0, 2.1, 2.9]
     >>> path = regularization_path(LinearRegressor(penalty="l1"), X, y, Cs=5)
-    >>> path.n_nonzero[0], path.n_nonzero[-1]
-    (0, 2)
+    >>> path.n_nonzero[[0, -1]]
+    array([0, 2])
     """
     if not isinstance(estimator, LinearMachine) or "C" not in estimator.get_params():
         raise ValueError(
