@@ -228,8 +228,8 @@ void CoordinateNewton::conjugate(Model& model, index iterations) {
         if (l1(model.columns[some[e]]) > 0.0 && d[e] * model.w[some[e]] < 0.0)
             first = std::min(first, -model.w[some[e]] / d[e]);
     double t = 1.0;
-    for (int halvings = 0; halvings < 10 && t > first; ++halvings, t /= 2)
-        if (move_together(model, some, d, slope, t)) return;
+    for (int halvings = 0; halvings < 10; ++halvings, t /= 2)
+        if (t > first && move_together(model, some, d, slope, t)) return;
     move_together(model, some, d, slope, first);
 }
 
