@@ -279,4 +279,5 @@ NB_MODULE(_core, m) {
     maxmargin::bind_perceptron(m);
     maxmargin::bind_stochastic(m);
     maxmargin::bind_descents(m);
+    maxmargin::bind_coordinate_newton(m);
 }

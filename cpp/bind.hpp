@@ -131,5 +131,7 @@ void bind_perceptron(nb::module_& m);
 void bind_stochastic(nb::module_& m);
 // bind_descents.cpp
 void bind_descents(nb::module_& m);
+// bind_coordinate_newton.cpp
+void bind_coordinate_newton(nb::module_& m);
 
 }  // namespace maxmargin

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxmargin.linear.classification import LinearClassifier, LinearSVC, LogisticRegression
     from maxmargin.linear.novelty import LinearOneClassSVM
+    from maxmargin.linear.path import regularization_path
     from maxmargin.linear.ranking import LinearRankSVM
     from maxmargin.linear.regression import LinearRegressor, LinearSVR, Ridge
     from maxmargin.perceptron.basic import BasicLinearClassifier
@@ -60,6 +61,7 @@ __all__ = [
     "Ridge",
     "VotedPerceptron",
     "__version__",
+    "regularization_path",
     "show_versions",
 ]
 
@@ -91,6 +93,7 @@ _HOMES = {
     "SVDD": "svm.novelty",
     "SVR": "svm.regression",
     "VotedPerceptron": "perceptron.voted",
+    "regularization_path": "linear.path",
     "show_versions": "versions",
 }
 """Public names and the modules they come from."""

@@ -5,6 +5,7 @@ solver is a file of its own, and ``choose`` knows which suits which problem.
 """
 
 from maxmargin.linear.coordinate import DualCoordinate
+from maxmargin.linear.coordinate_newton import CoordinateNewton
 from maxmargin.linear.crammer_singer import SequentialDual
 from maxmargin.linear.cutting_plane import CuttingPlane
 from maxmargin.linear.interior_point import InteriorPoint
@@ -25,6 +26,7 @@ from maxmargin.linear.losses import (
 from maxmargin.linear.newton import Newton
 from maxmargin.linear.penalties import L1, L2, ElasticNet, Group, Penalty
 from maxmargin.linear.problem import Design, LinearCertificate, LinearProblem
+from maxmargin.linear.proximal_gradient import ProximalGradient
 from maxmargin.linear.solver import LinearSolution, Progress, Solver
 from maxmargin.linear.stochastic import AveragedSGD, Pegasos, ProxSAGA
 
@@ -32,6 +34,7 @@ __all__ = [
     "L1",
     "L2",
     "AveragedSGD",
+    "CoordinateNewton",
     "CuttingPlane",
     "Design",
     "DualCoordinate",
@@ -54,6 +57,7 @@ __all__ = [
     "PerceptronLoss",
     "Progress",
     "ProxSAGA",
+    "ProximalGradient",
     "SequentialDual",
     "Softmax",
     "Solver",

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxmargin.linear.blocks import BlockDesign
 from maxmargin.linear.coordinate import DualCoordinate
+from maxmargin.linear.coordinate_newton import CoordinateNewton
 from maxmargin.linear.crammer_singer import SequentialDual
 from maxmargin.linear.cutting_plane import CuttingPlane
 from maxmargin.linear.interior_point import InteriorPoint
@@ -15,6 +16,7 @@ from maxmargin.linear.losses import MulticlassHinge, PerceptronLoss, Squared
 from maxmargin.linear.newton import Newton
 from maxmargin.linear.penalties import L2
 from maxmargin.linear.problem import LinearProblem
+from maxmargin.linear.proximal_gradient import ProximalGradient
 from maxmargin.linear.solver import Solver, is_small
 from maxmargin.linear.stochastic import AveragedSGD, Pegasos, ProxSAGA
 
@@ -24,8 +26,10 @@ SOLVERS: dict[str, type[Solver]] = {
         DualCoordinate,
         Newton,
         InteriorPoint,
+        CoordinateNewton,
         SequentialDual,
         CuttingPlane,
+        ProximalGradient,
         ProxSAGA,
         AveragedSGD,
         Pegasos,
