@@ -27,7 +27,7 @@ from maxmargin.linear.base import (
     linear_problem,
     split,
 )
-from maxmargin.linear.losses import Hinge, Logistic, Loss, Softmax, SquaredHinge
+from maxmargin.linear.losses import Hinge, Logistic, Loss, MulticlassHinge, Softmax, SquaredHinge
 from maxmargin.linear.penalties import L1, L2, ElasticNet, Penalty
 from maxmargin.linear.problem import LinearProblem
 from maxmargin.linear.solver import LinearSolution, Solver
@@ -104,6 +104,8 @@ class LinearClassifierBase(ClassifierMixin, LinearMachine):
     def _fit_problems(self, data: Data, labels: Labels, problems: Sequence[LinearProblem]) -> Any:
         def attributes(solutions: Sequence[LinearSolution]) -> Attributes:
             W = np.column_stack([s.weights for s in solutions])
+            if W.shape[1] == 2:  # one problem for two classes, with a score for each
+                W = W[:, 1:] - W[:, :1]
             coef, intercept = split(W, data.design)
             return {
                 "coef_": np.ascontiguousarray(coef.T),
@@ -129,7 +131,7 @@ class LinearClassifierBase(ClassifierMixin, LinearMachine):
         if data.design.bias:
             W = np.vstack([W, np.atleast_1d(self.intercept_) / data.design.bias])
         if problems[0].n_scores > 1:
-            return [np.ascontiguousarray(W)]
+            return [np.ascontiguousarray(W) if W.shape == problems[0].shape else None]
         return [np.ascontiguousarray(W[:, j]) for j in range(len(problems))]
 
     # -------------------------------------------------------------- prediction
@@ -241,7 +243,7 @@ class LinearSVC(LinearClassifierBase):
     penalty : {'l2', 'l1'}, default='l2'
         With 'l1', |w|_1 in the place of |w|^2 / 2, most weights are zero.
     loss : {'hinge', 'squared_hinge'}, default='squared_hinge'
-        What a row costs that violates its margin.
+        What a row costs that violates its margin.  Crammer and Singer's machine has the hinge.
     dual : 'auto' or bool, default='auto'
         True asks for dual coordinate descent, False for a primal method; 'auto' leaves it to
         ``solver``.
@@ -396,6 +398,11 @@ class LinearSVC(LinearClassifierBase):
         bias = self.intercept_scaling if self.fit_intercept else 0.0
         data = self._data(X, y, sample_weight, bias)
         labels = self._labels(data, y)
+        if self.multi_class == "crammer_singer":
+            price = self.C * data.weights * labels.class_weight[labels.index]
+            y, k = labels.index, len(labels)
+            together = linear_problem(data, y, price, MulticlassHinge(), L2(), False, k)
+            return self._fit_problems(data, labels, [together])
         loss = Hinge() if self.loss == "hinge" else SquaredHinge()
         penalty = L2() if self.penalty == "l2" else L1()
         problems = self._against_the_rest(data, labels, self.C, loss, penalty, False, rest=1.0)
@@ -403,10 +410,17 @@ class LinearSVC(LinearClassifierBase):
 
     def _check_dual(self) -> None:
         """Refuse what LIBLINEAR refuses, where ``dual`` is said in so many words."""
+        if self.multi_class == "crammer_singer":
+            if self.penalty == "l1":
+                raise ValueError(
+                    "Unsupported set of arguments: multi_class='crammer_singer' has the l2 penalty "
+                    "only; use penalty='l2', or multi_class='ovr'."
+                )
+            return
         impossible = (self.dual is True and self.penalty == "l1") or (
             self.dual is False and self.loss == "hinge"
         )
-        if impossible and self.multi_class == "ovr":
+        if impossible:
             raise ValueError(
                 f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r} and "
                 f"dual={self.dual}: use dual='auto', which solves any of them."

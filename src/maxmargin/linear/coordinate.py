@@ -120,7 +120,8 @@ class DualCoordinate(Solver):
                     descent.set_offset(j, offset[j])
             worst = descent.look(Z - offset if problems[0].free else Z, tol)
             if settled:
-                if not problems[0].free and worst.max() <= 1e-15:
+                exact = not (problems[0].free or isinstance(problems[0].loss, Logistic))
+                if exact and worst.max() <= 1e-15:
                     for j in running:
                         each[j].stuck()
                     return

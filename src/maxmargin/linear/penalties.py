@@ -70,10 +70,10 @@ class L2(Penalty):
         return 1.0
 
     def value(self, w: Floats) -> float:
-        return float(np.vdot(w, w)) / 2
+        return float(np.square(w).sum()) / 2
 
     def conjugate(self, v: Floats) -> float:
-        return float(np.vdot(v, v)) / 2
+        return float(np.square(v).sum()) / 2
 
     def prox(self, w: Floats, step: float) -> Floats:
         return w / (1 + step)
@@ -116,13 +116,15 @@ class ElasticNet(Penalty):
         return 1 - self.l1_ratio
 
     def value(self, w: Floats) -> float:
-        return self.l1_ratio * float(np.abs(w).sum()) + self.strength * float(np.vdot(w, w)) / 2
+        return (
+            self.l1_ratio * float(np.abs(w).sum()) + self.strength * float(np.square(w).sum()) / 2
+        )
 
     def conjugate(self, v: Floats) -> float:
         if self.strength == 0:
             return 0.0
         excess = soft_threshold(v, self.l1_ratio)
-        return float(np.vdot(excess, excess)) / (2 * self.strength)
+        return float(np.square(excess).sum()) / (2 * self.strength)
 
     def prox(self, w: Floats, step: float) -> Floats:
         return soft_threshold(w, step * self.l1_ratio) / (1 + step * self.strength)

@@ -37,6 +37,10 @@ from maxmargin.linear.penalties import Penalty
 from maxmargin.problem import Floats
 
 
+ROUNDING = 1e-14
+"""A sum of coefficients that is off by less, relative to their sizes, is off by rounding."""
+
+
 class Design:
     """Rows of data with a constant feature, ready for products; dense or CSR, borrowed.
 
@@ -173,15 +177,17 @@ class LinearProblem:
         """The weights that the penalty counts."""
         return w[:-1] if self.free else w
 
+    # Sums here are NumPy's own: BLAS's threads would change their bits.
+
     def primal(self, w: Floats, z: Floats) -> float:
         """P at weights with the scores z = X w."""
-        losses = float(self.price @ self.loss.value(self.y, z))
+        losses = float((self.price * self.loss.value(self.y, z)).sum())
         return self.penalty.value(self.penalised(w)) + losses
 
     def dual(self, c: Floats, v: Floats) -> float:
         """D at coefficients with v = X'c, which must be within the penalty's reach."""
         price = self.price if c.ndim == 1 else self.price[:, None]
-        conjugate = float(self.price @ self.loss.conjugate(self.y, -c / price))
+        conjugate = float((self.price * self.loss.conjugate(self.y, -c / price)).sum())
         return -self.penalty.conjugate(self.penalised(v)) - conjugate
 
     def slopes(self, z: Floats) -> Floats:
@@ -200,8 +206,7 @@ class LinearProblem:
             return c
         if c.ndim == 2:  # softmax: a mixture with the classes' shares keeps each row in its simplex
             return _balanced_classes(self.y, c, self.price)
-        excess = c.sum()
-        if excess == 0:
+        if abs(c.sum()) <= ROUNDING * np.abs(c).sum():
             return c
         low, high = self.box()
         return balance(c, np.ones(len(c)), low, high, 0.0)[1]
