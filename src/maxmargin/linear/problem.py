@@ -36,7 +36,6 @@ from maxmargin.linear.losses import Loss
 from maxmargin.linear.penalties import Penalty
 from maxmargin.problem import Floats
 
-
 ROUNDING = 1e-14
 """A sum of coefficients that is off by less, relative to their sizes, is off by rounding."""
 
