@@ -139,10 +139,11 @@ std::shared_ptr<Items> make_csr(const Kernel& kernel, const Borrowed<T, 1>& valu
 }
 
 template <class T>
-std::shared_ptr<Items> make_gram(const Borrowed<T, 2>& matrix, const std::optional<Indices>& ids) {
+std::shared_ptr<Items> make_gram(const Borrowed<T, 2>& matrix, const std::optional<Indices>& ids,
+                                 bool positive) {
     const std::shared_ptr<const void> owner = keep(Borrowed<T, 2>(matrix));
-    if (!ids) return gram_items(view(matrix), {}, owner);
-    return gram_items(view(matrix), {ids->data(), ids->size()}, owner);
+    if (!ids) return gram_items(view(matrix), {}, owner, positive);
+    return gram_items(view(matrix), {ids->data(), ids->size()}, owner, positive);
 }
 
 // ---- Using them ------------------------------------------------------------------------------
@@ -219,6 +220,8 @@ void bind_items(nb::module_& m) {
     nb::class_<Items>(m, "Items",
                       "A data set made ready for a kernel; see maxmargin.kernels.Items.")
         .def("__len__", &Items::size)
+        .def_prop_ro("positive", &Items::positive,
+                     "Whether the kernel is positive semi-definite by construction.")
         .def_prop_ro("dtype", &dtype, nb::sig("def dtype(self) -> numpy.dtype"),
                      "The type of the data, and of tiles.")
         .def("tile", &tile, "rows"_a.none(), "other"_a, "cols"_a.none() = nb::none(),
@@ -251,8 +254,10 @@ void bind_items(nb::module_& m) {
     def_csr(&make_csr<float, std::int64_t>);
     def_csr(&make_csr<double, std::int32_t>);
     def_csr(&make_csr<double, std::int64_t>);
-    m.def("gram_items", &make_gram<float>, "matrix"_a.noconvert(), "ids"_a.none() = nb::none());
-    m.def("gram_items", &make_gram<double>, "matrix"_a.noconvert(), "ids"_a.none() = nb::none());
+    m.def("gram_items", &make_gram<float>, "matrix"_a.noconvert(), "ids"_a.none() = nb::none(),
+          "positive"_a = false);
+    m.def("gram_items", &make_gram<double>, "matrix"_a.noconvert(), "ids"_a.none() = nb::none(),
+          "positive"_a = false);
     m.def(
         "python_items",
         [](nb::object items) -> std::shared_ptr<Items> {

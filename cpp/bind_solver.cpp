@@ -94,6 +94,20 @@ class SolverHandle {
         }
     }
 
+    // What takes a pass over the data, or a new layout of it, holds no lock either.
+    const Part& part() {
+        const nb::gil_scoped_release unlocked;
+        return solver_->part();
+    }
+    double objective() {
+        const nb::gil_scoped_release unlocked;
+        return solver_->objective();
+    }
+    void correct(std::vector<double> scores) {
+        const nb::gil_scoped_release unlocked;
+        solver_->correct(std::move(scores));
+    }
+
     Solver& solver() { return *solver_; }
     const Control& control() const { return control_; }
 
@@ -182,23 +196,22 @@ void bind_solver(nb::module_& m) {
         .def(
             "correct",
             [](SolverHandle& self, const Borrowed<double, 2>& scores) {
-                const Part& part = self.solver().part();
-                self.solver().correct(scores_of(scores, part.n, part.channels));
+                const Part& part = self.part();
+                self.correct(scores_of(scores, part.n, part.channels));
             },
             "scores"_a, "Replace the scores by more exact ones.")
         .def_prop_ro("coefficients",
                      [](SolverHandle& self) {
-                         const Part& part = self.solver().part();
+                         const Part& part = self.part();
                          const auto [array, data] = new_array<double>({part.size()});
                          std::copy(part.c.begin(), part.c.end(), data);
                          return array;
                      })
-        .def_prop_ro("scores",
-                     [](SolverHandle& self) { return scores_array(self.solver().part()); })
+        .def_prop_ro("scores", [](SolverHandle& self) { return scores_array(self.part()); })
         .def_prop_ro("complete", [](SolverHandle& self) { return self.solver().complete(); })
         .def_prop_ro("iterations", [](SolverHandle& self) { return self.control().iterations; })
         .def_prop_ro("violation", [](SolverHandle& self) { return self.solver().violation(); })
-        .def_prop_ro("objective", [](SolverHandle& self) { return self.solver().objective(); })
+        .def_prop_ro("objective", &SolverHandle::objective)
         .def_prop_ro("active", [](SolverHandle& self) { return self.solver().active(); })
         .def_prop_ro("hits", [](SolverHandle& self) { return self.solver().hits(); })
         .def_prop_ro("travel", [](SolverHandle& self) { return self.solver().travel(); })

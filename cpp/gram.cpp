@@ -30,13 +30,15 @@ template <class T>
 class GramItems final : public MatrixItems {
   public:
     GramItems(Dense<T> matrix, std::vector<index> rows, std::vector<index> columns,
-              std::shared_ptr<const void> owner)
+              std::shared_ptr<const void> owner, bool positive)
         : MatrixItems(std::move(columns)),
           matrix_(matrix),
           rows_(std::move(rows)),
-          owner_(std::move(owner)) {}
+          owner_(std::move(owner)),
+          positive_(positive) {}
 
     index size() const override { return static_cast<index>(std::max(rows_.size(), ids.size())); }
+    bool positive() const override { return positive_; }
     bool single_precision() const override { return sizeof(T) == sizeof(float); }
 
     void tile(std::span<const index> rows, const Items& other, index begin, index end, float* out,
@@ -60,7 +62,7 @@ class GramItems final : public MatrixItems {
                 for (const index i : which) some.push_back(all[i]);
             return some;
         };
-        return std::make_unique<GramItems>(matrix_, taken(rows_), taken(ids), owner_);
+        return std::make_unique<GramItems>(matrix_, taken(rows_), taken(ids), owner_, positive_);
     }
 
   private:
@@ -105,26 +107,28 @@ class GramItems final : public MatrixItems {
     Dense<T> matrix_;
     std::vector<index> rows_;
     std::shared_ptr<const void> owner_;
+    bool positive_;
 };
 
 }  // namespace
 
 template <class T>
 std::unique_ptr<Items> gram_items(Dense<T> matrix, std::span<const index> ids,
-                                  std::shared_ptr<const void> owner) {
+                                  std::shared_ptr<const void> owner, bool positive) {
     std::vector<index> rows(static_cast<std::size_t>(matrix.rows));
     for (index i = 0; i < matrix.rows; ++i) rows[i] = i;
     if (!ids.empty() && !rows.empty() && ids.size() != rows.size())
         throw std::invalid_argument("ids: one for each row of the matrix, or none");
     if (std::any_of(ids.begin(), ids.end(), [](index id) { return id < 0; }))
         throw std::invalid_argument("ids: columns are counted from 0");
-    return std::make_unique<GramItems<T>>(
-        matrix, std::move(rows), std::vector<index>(ids.begin(), ids.end()), std::move(owner));
+    return std::make_unique<GramItems<T>>(matrix, std::move(rows),
+                                          std::vector<index>(ids.begin(), ids.end()),
+                                          std::move(owner), positive);
 }
 
 template std::unique_ptr<Items> gram_items(Dense<float>, std::span<const index>,
-                                           std::shared_ptr<const void>);
+                                           std::shared_ptr<const void>, bool);
 template std::unique_ptr<Items> gram_items(Dense<double>, std::span<const index>,
-                                           std::shared_ptr<const void>);
+                                           std::shared_ptr<const void>, bool);
 
 }  // namespace maxmargin

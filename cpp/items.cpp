@@ -121,6 +121,7 @@ class VectorItems : public Items {
         : kernel_(kernel), size_(size), dimension_(dimension) {}
 
     index size() const final { return size_; }
+    bool positive() const final { return is_positive(kernel_); }
     bool is_linear() const final { return kernel_.kind == Kernel::Kind::linear; }
     index dimension() const final { return dimension_; }
 

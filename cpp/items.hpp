@@ -41,6 +41,9 @@ class Items {
     // tile may be called from the pool's threads (not when it enters Python).
     virtual bool concurrent() const { return true; }
 
+    // The kernel is positive semi-definite by construction, whatever the data.
+    virtual bool positive() const { return false; }
+
     // The linear kernel has its feature space at hand, and these; other kernels throw
     // std::logic_error.
     virtual bool is_linear() const { return false; }
@@ -60,10 +63,11 @@ std::unique_ptr<Items> csr_items(const Kernel& kernel, Csr<T, I> data,
 
 // Items of a kernel that is a matrix. Item i is its row i and, as the other side of a tile, the
 // column ids[i]: k(a[i], b[j]) = a.matrix(i, ids_b[j]). Training items have a square matrix and
-// ids 0, 1, ...; new items have no ids (empty) and stand on the left only.
+// ids 0, 1, ...; new items have no ids (empty) and stand on the left only. `positive`: it is the
+// matrix of a kernel that is.
 template <class T>
 std::unique_ptr<Items> gram_items(Dense<T> matrix, std::span<const index> ids,
-                                  std::shared_ptr<const void> owner);
+                                  std::shared_ptr<const void> owner, bool positive = false);
 
 // out (a.size() x k) = K(a, b) V, V (b.size() x k), both row-major. Kernel values and sums are
 // double; the order of the sums over b depends on b and V alone, not on threads, and rows of V that

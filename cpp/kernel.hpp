@@ -6,7 +6,7 @@
 //     sigmoid      tanh(gamma x.z + coef0)
 //     laplacian    exp(-gamma |x - z|_1)
 //
-// How a kernel is computed stands in tile_impl.hpp; nothing else looks at `kind`.
+// How a kernel is computed stands in tile_impl.hpp.
 #pragma once
 
 #include <cstdint>
@@ -22,5 +22,12 @@ struct Kernel {
     double coef0 = 0.0;
     int degree = 3;
 };
+
+// Whether it is positive semi-definite by construction: on any data, none but the sigmoid's and
+// polynomials with a negative part.
+inline bool is_positive(const Kernel& kernel) {
+    if (kernel.kind == Kernel::Kind::polynomial) return kernel.gamma >= 0 && kernel.coef0 >= 0;
+    return kernel.kind != Kernel::Kind::sigmoid;
+}
 
 }  // namespace maxmargin

@@ -13,8 +13,9 @@ namespace {
 struct TileShape {
     index rows, columns;
 };
-constexpr TileShape native_tile{32, 512};
-constexpr TileShape foreign_tile{256, 2048};  // a call into Python is worth more work
+constexpr index piece = 512;  // of a sum over columns, whatever the tile: the same bits
+constexpr TileShape native_tile{32, piece};
+constexpr TileShape foreign_tile{256, 4 * piece};  // a call into Python is worth more work
 
 // Rows of V that are not zero.
 std::vector<index> rows_used(const double* V, index n, index k) {
@@ -56,9 +57,10 @@ void multiply(const Items& a, const Items& b, const double* V, index k, double* 
             a.tile(rows, right, begin, end, tile.data(), shape.columns);
             for (std::size_t r = 0; r < rows.size(); ++r)
                 for (index j = 0; j < k; ++j)
-                    out[rows[r] * k + j] +=
-                        tiles().dot(tile.data() + r * shape.columns, columns.data() + j * n + begin,
-                                    end - begin);
+                    for (index c = begin; c < end; c += piece)
+                        out[rows[r] * k + j] +=
+                            tiles().dot(tile.data() + r * shape.columns + (c - begin),
+                                        columns.data() + j * n + c, std::min(piece, end - c));
         }
     };
     const index n_chunks = (a.size() + shape.rows - 1) / shape.rows;

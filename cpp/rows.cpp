@@ -58,13 +58,15 @@ double Rows::value(index i, index j) {
 }
 
 double* Rows::admit(index i) {
+    std::unique_ptr<double[]> values;
     if (static_cast<index>(used_.size()) < capacity_) {
-        rows_[i].values = std::make_unique_for_overwrite<double[]>(n_);
+        values = std::make_unique_for_overwrite<double[]>(n_);
     } else {
-        rows_[i].values = std::move(rows_[used_.back()].values);
+        values = std::move(rows_[used_.back()].values);
         used_.pop_back();
     }
-    used_.push_front(i);
+    used_.push_front(i);  // may throw, like the allocation above, and nothing has changed
+    rows_[i].values = std::move(values);
     rows_[i].place = used_.begin();
     return rows_[i].values.get();
 }
@@ -74,7 +76,9 @@ void Rows::inherit(Rows& larger, std::span<const index> kept) {
     for (index k = 0; k < n_; ++k) local[kept[k]] = k;
     hits_ = larger.hits_;
     misses_ = larger.misses_;
-    for (index old : std::exchange(larger.used_, {})) {
+    while (!larger.used_.empty()) {  // where memory runs out, both caches know what they hold
+        const index old = larger.used_.front();
+        larger.used_.pop_front();
         const std::unique_ptr<double[]> from = std::move(larger.rows_[old].values);
         if (local[old] < 0 || static_cast<index>(used_.size()) == capacity_) continue;
         double* values = admit(local[old]);

@@ -145,6 +145,22 @@ def _epsilon_svr(data, intercept=True):
     return problem, _tube(data, t, epsilon, data.C * data.weights, 1, intercept)
 
 
+def _hard_tube(data, intercept=True):
+    """Targets that a function has in its tube, most of them near its border."""
+    f = data.phi @ data.rng.normal(size=data.phi.shape[1])
+    epsilon = 0.2
+    t = f + epsilon * data.rng.choice([-1.0, 0.0, 1.0], size=data.n)
+    problem = formulations.epsilon_svr(t, np.inf, epsilon, data.weights, intercept)
+    hard = Primal(
+        W=np.vstack([data.phi, -data.phi]),
+        r=np.concatenate([t, -t]) - epsilon,
+        cost=np.zeros(0),
+        slack=np.full(2 * data.n, -1),
+        Z=np.repeat([[1.0], [-1.0]], data.n, axis=0) if intercept else None,
+    )
+    return problem, hard
+
+
 def _squared_epsilon_svr(data, intercept=True):
     t, epsilon = data.targets(), 0.2
     problem = formulations.squared_epsilon_svr(t, data.C, epsilon, data.weights, intercept)
@@ -241,6 +257,8 @@ MAKERS: dict[str, tuple[Callable, Callable]] = {
     "squared_hinge_svc_no_intercept": (lambda data: _squared_hinge_svc(data, False), _none),
     "hard_margin": (_hard_margin, _intercept),
     "hard_margin_no_intercept": (lambda data: _hard_margin(data, False), _none),
+    "hard_tube": (_hard_tube, _intercept),
+    "hard_tube_no_intercept": (lambda data: _hard_tube(data, False), _none),
     "nu_svc": (_nu_svc, _centre),
     "epsilon_svr": (_epsilon_svr, _intercept),
     "epsilon_svr_no_intercept": (lambda data: _epsilon_svr(data, False), _none),
@@ -255,7 +273,7 @@ MAKERS: dict[str, tuple[Callable, Callable]] = {
     "least_squares_no_intercept": (lambda data: _least_squares(data, False), _none),
 }
 
-HARD = ("hard_margin", "hard_margin_no_intercept")
+HARD = ("hard_margin", "hard_margin_no_intercept", "hard_tube", "hard_tube_no_intercept")
 SOFT = tuple(name for name in MAKERS if name not in HARD)
 LINEAR_SYSTEMS = ("least_squares", "least_squares_no_intercept")
 

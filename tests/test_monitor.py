@@ -309,6 +309,25 @@ def test_interrupt_in_a_callback_is_raised_after_the_model_is_stored(bar):
     assert len(ctrl_c.calls[0][1]._children_map) == 1
 
 
+class CtrlCAtTheEnd(Spy):
+    """Is interrupted when the fit is over, and its model stored."""
+
+    def on_fit_task_end(self, estimator, context):
+        super().on_fit_task_end(estimator, context)
+        if context.parent is None:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_interrupt_in_the_last_hook_is_raised():
+    spy = CtrlCAtTheEnd()
+    est = Toy(paths=[stalled(0.1)]).set_callbacks(spy)
+    with pytest.raises(KeyboardInterrupt):
+        est.fit(X, y)
+    assert est.steps_[0] > 0
+    assert spy.hooks().count("teardown") == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_interrupt_in_the_solver():
     est = Toy(paths=[stalled(20), stalled(20)])
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])

@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import SVC, NuSVC
+from maxmargin import LSSVC, LSSVR, SVC, SVR, NuSVC
 
 
 @pytest.fixture(scope="module")
@@ -262,3 +263,60 @@ def test_data_far_from_the_origin(kernel):
     assert machine.fit_status_ == 0
     assert machine.dual_gap_ < np.inf
     assert machine.score(X + 1000, y) > 0.9
+
+
+class FromAbove(Watch):
+    """Stops when the violation is below tol, which ends the fit by itself."""
+
+    def on_fit_task_end(self, estimator, context):
+        event = getattr(context, "event", None)
+        return event is not None and event.violation <= estimator.tol
+
+
+def test_a_callback_that_stops_what_has_ended_is_no_cause_to_warn(small):
+    machine = SVC().set_callbacks(FromAbove()).fit(*small)  # warnings are errors here
+    assert machine.status_.startswith("converged")
+
+
+def test_a_callback_that_stops_the_calibration_is(small):
+    machine = SVC(probability=True, random_state=0).set_callbacks(FromAbove())
+    with pytest.warns(ConvergenceWarning, match="a callback while its probabilities were cal") as w:
+        machine.fit(*small)
+    assert w[0].filename == __file__
+    assert machine.status_.startswith("converged")
+
+
+class Slow:
+    """A kernel function that takes a second; Ctrl-C comes in the middle."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, A, B):
+        self.calls += 1
+        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        end = time.perf_counter() + 2
+        while time.perf_counter() < end:
+            time.sleep(0.01)
+        return A @ B.T
+
+
+@pytest.mark.parametrize("machine", [SVC, LSSVC])
+def test_ctrl_c_ends_a_kernel_function_at_once(three, machine):
+    kernel = Slow()
+    begun = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        machine(kernel=kernel).fit(*three)
+    assert kernel.calls == 1
+    assert time.perf_counter() - begun < 1.5
+
+
+@pytest.mark.parametrize(
+    "machine", [SVC(max_iter=5), SVR(max_iter=5), LSSVR(max_iter=1, cache_size=1e-3, C=1e4)]
+)
+def test_warnings_name_the_line_that_called(small, machine):
+    X, y = small
+    for fit in (machine, make_pipeline(StandardScaler(), machine)):
+        with pytest.warns(ConvergenceWarning) as caught:
+            fit.fit(X, y)
+        assert caught[0].filename == __file__

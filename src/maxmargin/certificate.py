@@ -12,10 +12,13 @@ import numpy as np
 
 from maxmargin.exceptions import NotSeparableError
 from maxmargin.feasible import balance
-from maxmargin.problem import Floats, Indices, Problem
+from maxmargin.problem import Floats, Indices, Problem, dot
 
 SEPARABLE = 1e-6
 """A hard margin below this fraction of the data's radius counts as none."""
+
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
+"""What a sum may be wrong by, relative to the sum of its absolute values."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,9 @@ class Certificate:
     Attributes
     ----------
     objective : float
-        The minimised objective.
+        The minimised objective, and what rounding may hide of it.
     gap : float
-        An upper bound of objective - optimum; infinite where none is known.
+        An upper bound of objective - optimum, rounding included; infinite where none is known.
     violation : float
         The largest amount by which a pair of one group (or a single ungrouped variable) violates
         the optimality conditions: LIBSVM's stopping quantity.
@@ -38,6 +41,8 @@ class Certificate:
         That interval (its ends cross by the violation before the optimum is reached).
     certificate_rho : array of shape (n_groups,)
         The multipliers at which the gap is smallest.
+    presumed : bool
+        Whether the gap holds only if the kernel is positive semi-definite.
     """
 
     objective: float
@@ -46,25 +51,57 @@ class Certificate:
     rho: Floats
     rho_interval: Floats
     certificate_rho: Floats
+    presumed: bool = False
+
+    def if_positive(self) -> Certificate:
+        """The same where nobody knows whether the kernel is positive semi-definite."""
+        return replace(self, presumed=True)
 
     def without_gap(self) -> Certificate:
         """The same where convexity, or part of the gradient, is missing: nothing is bounded."""
         return replace(self, gap=np.inf)
 
 
-def certify(problem: Problem, coefficients: Floats, gradient: Floats) -> Certificate:
-    """Violation, multipliers and duality gap of a feasible point, from its gradient alone."""
+def certify(
+    problem: Problem, coefficients: Floats, gradient: Floats, diagonal: Floats | None = None
+) -> Certificate:
+    """Violation, multipliers and duality gap of a feasible point, from its gradient alone.
+
+    With the kernel of each item with itself, ``diagonal``, objective and gap make room for what
+    rounding may hide; without, the gradient is taken to be exact.
+    """
     interval, single = _kkt_interval(problem, coefficients, gradient)
-    bound = _hard_gap if problem.is_unbounded else _gap
-    gap, certificate_rho = bound(problem, coefficients, gradient)
+    of_gradient, of_objective = _rounding(problem, coefficients, diagonal)
+    if problem.is_unbounded:
+        gap, certificate_rho = _hard_gap(problem, coefficients, gradient, of_gradient)
+    else:
+        gap, certificate_rho = _gap(problem, coefficients, gradient)
     return Certificate(
-        objective=problem.objective(coefficients, gradient),
-        gap=gap,
+        objective=problem.objective(coefficients, gradient) + of_objective,
+        gap=gap + 2 * of_objective,
         violation=_largest(interval, single),
         rho=_model_rho(problem, coefficients, gradient, interval),
         rho_interval=interval,
         certificate_rho=certificate_rho,
     )
+
+
+def _rounding(problem: Problem, c: Floats, diagonal: Floats | None) -> tuple[float, float]:
+    """What the largest G, and the objective or its gap, may be wrong by.
+
+    F is a sum of c_j k(x_j, x), each at most |c_j| |phi(x_j)| |phi(x)|, and |phi(x)|^2 = k(x, x).
+    """
+    if diagonal is None:
+        return 0.0, 0.0
+    length = np.sqrt(np.abs(diagonal))
+    reach = length[problem.item]
+    if problem.minus is not None:
+        reach = reach + length[problem.minus]
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.bincount(problem.channel, np.abs(c) * reach)
+        others = np.abs(problem.linear) + problem.ridge * np.abs(c)
+        of_gradient = reach.max(initial=0.0) * sums.max(initial=0.0) + others.max(initial=0.0)
+    return ROUNDING * float(of_gradient), ROUNDING * (dot(sums, sums) + dot(np.abs(c), others))
 
 
 def largest_violation(problem: Problem, c: Floats, G: Floats) -> float:
@@ -127,8 +164,10 @@ def _gap(problem: Problem, c: Floats, G: Floats) -> tuple[float, Floats]:
     rho = np.zeros(len(problem.target))
     if len(rho):
         if problem.ridge.any():
+            some = problem.ridge > 0  # without one, nearly none: any rho gives a bound
+            ridges = np.where(some, problem.ridge, 1e-6 * problem.ridge[some].min())
             for g, members in enumerate(problem.groups()):
-                ridge, x = problem.ridge[members], c[members]
+                ridge, x = ridges[members], c[members]
                 low, high = x - problem.upper[members], x - problem.lower[members]
                 excess = x.sum() - problem.target[g]
                 rho[g], _ = balance(G[members], 1 / ridge, low, high, excess)
@@ -147,7 +186,8 @@ def _gap_at(problem: Problem, c: Floats, G: Floats, rho: Floats) -> float:
     move = np.where(slope == 0, 0.0, np.clip(inner, low, high))
     gain = move * (slope - problem.ridge * move / 2)  # the square of a wide box may overflow
     sums = np.bincount(problem.group[grouped], weights=c[grouped], minlength=len(rho))
-    return max(float(gain.sum() + rho @ (sums - problem.target)), 0.0)  # in this order NaN stays
+    missed = dot(rho, sums - problem.target)
+    return max(float(gain.sum()) + missed, 0.0)  # in this order NaN stays
 
 
 def _slope(problem: Problem, G: Floats, rho: Floats) -> Floats:
@@ -172,28 +212,27 @@ def _weighted_quantiles(problem: Problem, G: Floats) -> Floats:
     return G[order[np.clip(np.searchsorted(below, wanted), first, last)]]
 
 
-def _hard_gap(problem: Problem, c: Floats, G: Floats) -> tuple[float, Floats]:
+def _hard_gap(problem: Problem, c: Floats, G: Floats, rounding: float) -> tuple[float, Floats]:
     """The gap where the box has no far side (C = inf).
 
     There the primal has constraints instead of a loss; let v be the worst violation of one.  A
     separator whose constraints ask for a margin mu keeps mu - v of it, and becomes feasible when it
-    is divided by (1 - v / mu): its primal value is then |w|^2 / (2 (1 - v / mu)^2).  A tube is
-    feasible once epsilon has grown by v, which costs v sum|c|; that is an estimate near the
-    optimum, and no claim is made before v is a hundredth of what the zero function violates.
-    Without a violation the general formula holds.
+    is divided by (1 - v / mu): its primal value is then |w|^2 / (2 (1 - v / mu)^2).  Constraints of
+    another form, a tube's, have no such remedy: nothing is claimed before v is what rounding of G
+    explains.  Then the general formula holds.
     """
     rho, worst = _far_sides(problem, G)
     margin = _margin(problem)
-    norm2 = float(c @ (G - problem.linear))
-    all_hard = np.all(np.isinf(problem.upper - problem.lower))
-    if margin == 0 and worst <= 0:
-        return _gap_at(problem, c, G, rho), rho
-    primal = np.inf
-    if margin > 0 and worst < margin:
-        primal = norm2 / (2 * (1 - worst / margin) ** 2)
-    elif margin == 0 and all_hard and worst <= _far_sides(problem, problem.linear)[1] / 100:
-        primal = norm2 / 2 + worst * float(np.abs(c).sum())
-    return max(primal + problem.objective(c, G), 0.0), rho
+    if margin > 0 and worst + rounding < margin:
+        norm2 = dot(c, G - problem.linear)
+        primal = norm2 / (2 * (1 - (worst + rounding) / margin) ** 2)
+        return max(primal + problem.objective(c, G), 0.0), rho
+    if margin == 0 and worst <= rounding:
+        slope = _slope(problem, G, rho)
+        low = np.where(np.isinf(problem.upper), 0.0, -np.inf)
+        high = np.where(np.isinf(problem.lower), 0.0, np.inf)
+        return _gap_at(problem, c, G - slope + np.clip(slope, low, high), rho), rho
+    return np.inf, rho
 
 
 def _far_sides(problem: Problem, G: Floats) -> tuple[Floats, float]:
@@ -217,7 +256,7 @@ def _far_sides(problem: Problem, G: Floats) -> tuple[Floats, float]:
 def _margin(problem: Problem) -> float:
     """The mu by which every constraint asks f to be on its side of a threshold, so that f can be
     rescaled: p is the group's middle, less mu for a coefficient without upper bound, plus mu for
-    one without lower bound.  0 where the constraints have another form.
+    one without lower bound.  0 where the constraints have another form, or ask for nothing.
     """
     rises, falls = np.isinf(problem.upper), np.isinf(problem.lower)
     if problem.target.any() or not np.all(rises ^ falls):
@@ -227,7 +266,7 @@ def _margin(problem: Problem) -> float:
     np.minimum.at(ends[:, 0], problem.group[grouped], problem.linear[grouped])
     np.maximum.at(ends[:, 1], problem.group[grouped], problem.linear[grouped])
     margins = np.where(rises, -1.0, 1.0) * _slope(problem, problem.linear, ends.mean(axis=1))
-    return float(margins[0]) if np.all(margins == margins[0]) else 0.0
+    return max(float(margins[0]), 0.0) if np.all(margins == margins[0]) else 0.0
 
 
 def check_separable(
@@ -251,7 +290,7 @@ def check_separable(
 
 
 def is_indefinite(problem: Problem, K: Floats, precision: float) -> bool:
-    """Whether the kernel matrix of some of the items shows that the objective is not convex.
+    """Whether the kernel matrix of the items, or of some, shows that the objective is not convex.
 
     Only directions that a solver can take count: where a sum ties all variables of a kernel, those
     that sum to zero.  ``precision`` is that of the kernel values.

@@ -201,7 +201,8 @@ class State:
         return float(self.violations.max())
 
     def certificate(self, j: int) -> Certificate:
-        return certify(self.system.problems[j], self.C[:, j], self.G[:, j])
+        problem, diagonal = self.system.problems[j], self.system.matrix.items.diagonal()
+        return certify(problem, self.C[:, j], self.G[:, j], diagonal)
 
     def meets(self, asked: Accuracy) -> bool:
         if asked.gap_tol is None:

@@ -1,6 +1,9 @@
-"""What can go wrong, by name."""
+"""What can go wrong, by name, and how a user is warned."""
 
 from __future__ import annotations
+
+import sys
+import warnings
 
 __all__ = ["InconsistentVersionWarning", "NotSeparableError"]
 
@@ -37,3 +40,15 @@ class InconsistentVersionWarning(UserWarning):
             f"This {self.estimator_name} was written by maxmargin {self.original_version} and is "
             f"read by {self.current_version}. It may not work, or give other results: fit it again."
         )
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of the line that called: the first outside maxmargin and what it is called through."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in INSIDE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+INSIDE = {"maxmargin", "sklearn", "joblib"}
+"""Packages whose lines say nothing to the user."""

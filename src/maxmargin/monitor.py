@@ -202,6 +202,11 @@ class Monitor:
         self.interrupted = self.interrupted or error
         self.reason = Stop.INTERRUPTED
 
+    def raise_interrupt(self) -> None:
+        """Raise the KeyboardInterrupt that was remembered, if any."""
+        if self.interrupted is not None:
+            raise self.interrupted
+
     def _tell(self, index: int, view: View) -> None:
         """Send an event to all listeners."""
         self.latest = event = Event(
@@ -366,18 +371,20 @@ def session(
     Raises
     ------
     KeyboardInterrupt
-        After the body, when a solver was interrupted.
+        After the body, when a solver was interrupted, or a callback's last hook.
     """
     monitor = Monitor(n_subproblems, time_limit=time_limit, attributes=attributes)
-    with ExitStack() as stack:
-        stack.enter_context(_patient_interrupts(monitor))
-        if verbose:
-            monitor.listeners.append(stack.enter_context(listeners.display(estimator, monitor)))
-        if _compat.callbacks_of(estimator):
-            tasks = listeners.tasks(estimator, X, y, metadata)
-            monitor.listeners.append(stack.enter_context(tasks))
-        try:
-            yield monitor
-        finally:
-            if monitor.interrupted is not None:
-                raise monitor.interrupted
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(_patient_interrupts(monitor))
+            if verbose:
+                monitor.listeners.append(stack.enter_context(listeners.display(estimator, monitor)))
+            if _compat.callbacks_of(estimator):
+                tasks = listeners.tasks(estimator, X, y, metadata)
+                monitor.listeners.append(stack.enter_context(tasks))
+            try:
+                yield monitor
+            finally:
+                monitor.raise_interrupt()  # listeners are not told of an end
+    finally:
+        monitor.raise_interrupt()  # one that came while they were

@@ -153,7 +153,13 @@ class Problem:
 
     def objective(self, coefficients: Floats, gradient: Floats) -> float:
         """1/2 c'(Q + diag(ridge))c + p'c, from G = (Q + diag(ridge))c + p."""
-        return float(coefficients @ (gradient + self.linear)) / 2
+        return dot(coefficients, gradient + self.linear) / 2
+
+
+def dot(a: Floats, b: Floats) -> float:
+    """a'b, in an order of summation that does not depend on BLAS and its threads."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.sum(a * b))
 
 
 # ------------------------------------------------------------------ the formulations

@@ -17,7 +17,7 @@ import numpy as np
 
 from maxmargin.certificate import certify
 from maxmargin.feasible import balance
-from maxmargin.problem import Floats, Indices, Problem
+from maxmargin.problem import Floats, Indices, Problem, dot
 from maxmargin.strategies import Gradient
 
 
@@ -83,18 +83,18 @@ class ProjectedGradient:
         chosen = self._chosen(G)
         d = np.zeros_like(c)
         d[chosen] = direction(problem.only(chosen)[0], c[chosen], G[chosen], self._step)
-        slope = float(G @ d)
+        slope = dot(G, d)
         if not slope < 0:
             return False
         change = problem.spread(d)
         used = np.flatnonzero(change.any(axis=1))
         product = self.items.multiply(self.items.subset(used), change[used], self.n_threads)
-        curve = float(np.sum(change * product) + problem.ridge @ d**2)
-        self.negative_curvature |= curve < -1e-10 * float(d @ d)
+        curve = float(np.sum(change * product) + dot(problem.ridge, d**2))
+        self.negative_curvature |= curve < -1e-10 * dot(d, d)
         t = 1.0 if curve <= 0 else min(1.0, -slope / curve)
         self.coefficients = arrive(problem, c + t * d)
         self.scores = self.scores + t * product
-        self._step = 1 / max(curve / float(d @ d), 1e-12)
+        self._step = 1 / max(curve / dot(d, d), 1e-12)
         return True
 
     def _chosen(self, G: Floats) -> Indices:

@@ -351,7 +351,7 @@ def solve(
     else:
         s, iterations, outcome = _equations(problem, K), 1, Outcome.CONVERGED
     scores = K @ problem.spread(s.c)
-    certificate = certify(problem, s.c, problem.gradient(s.c, scores))
+    certificate = certify(problem, s.c, problem.gradient(s.c, scores), np.diag(K))
     if is_indefinite(problem, K, np.finfo(np.float64).eps):
         certificate = certificate.without_gap()
         outcome = Outcome.INDEFINITE if outcome is Outcome.CONVERGED else outcome
@@ -368,7 +368,7 @@ def _iterate(
         s.refresh()
         if s.problem.is_unbounded:
             check_separable(s.problem, s.c, K @ s.problem.spread(s.c), np.diag(K), K[0])
-        if asked.met_by(certify(s.problem, s.c, s.G)):
+        if asked.met_by(certify(s.problem, s.c, s.G, np.diag(K))):
             return iterations, Outcome.CONVERGED
         floor = max(tol, s.rounding())
         if s.violation() <= floor:

@@ -9,6 +9,7 @@ what was asked, the scores are computed afresh before anything is claimed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -16,7 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxmargin.certificate import Certificate, certify, check_separable, is_indefinite
+from maxmargin.inverse import one_blas_thread
 from maxmargin.kernels import sample
+from maxmargin.polish import WORTH_THREADS
 from maxmargin.polish import polish as polished
 from maxmargin.problem import Floats, Problem
 from maxmargin.solution import (
@@ -29,6 +32,9 @@ from maxmargin.solution import (
 )
 
 EPSILON = float(np.finfo(np.float64).eps)
+
+WHOLE = 2000
+"""Items of an unknown kernel whose whole matrix is looked at: it takes a fraction of a second."""
 
 
 class Engine(Protocol):
@@ -170,7 +176,7 @@ class Run:
                 return end
             first_row = self.items.tile(np.array([0]), self.items, None)[0]
             c, scores = self.engine.coefficients, self.engine.scores
-            check_separable(self.problem, c, scores, self.items.diagonal(), first_row)
+            check_separable(self.problem, c, scores, self._diagonal, first_row)
             if end != "limit" or self.engine.iterations >= self.limit:
                 return end
 
@@ -206,7 +212,12 @@ class Run:
 
     def _certified(self, coefficients: Floats, scores: Floats) -> Point:
         gradient = self.problem.gradient(coefficients, scores)
-        return Point(coefficients, scores, certify(self.problem, coefficients, gradient))
+        certificate = certify(self.problem, coefficients, gradient, self._diagonal)
+        return Point(coefficients, scores, certificate)
+
+    @cached_property
+    def _diagonal(self) -> Floats:
+        return self.items.diagonal()
 
     def _verified(self) -> Point:
         """Where the engine stands, with fresh scores where their rounding errors may matter."""
@@ -229,6 +240,8 @@ class Run:
         certificate = point.certificate
         if self._indefinite or not self.engine.complete:
             certificate = certificate.without_gap()
+        elif not self.items.positive and len(self.items) > WHOLE:
+            certificate = certificate.if_positive()
         return solution(
             self.problem,
             point.coefficients,
@@ -242,16 +255,21 @@ class Run:
     @property
     def _indefinite(self) -> bool:
         """Whether the kernel was seen not to be positive semi-definite, so that no gap holds."""
-        return self.engine.negative_curvature or self._sample_indefinite
+        return self.engine.negative_curvature or self._matrix_indefinite
 
     @cached_property
-    def _sample_indefinite(self) -> bool:
+    def _matrix_indefinite(self) -> bool:
+        """The same of the kernel matrix; of part of it where there are more than WHOLE items."""
+        if self.items.positive:
+            return False
         precision = float(np.finfo(self.items.dtype).eps)
-        return is_indefinite(self.problem, sample(self.items, self.n_threads), precision)
+        K = sample(self.items, self.n_threads, WHOLE)
+        with one_blas_thread() if len(K) > WORTH_THREADS else nullcontext():
+            return is_indefinite(self.problem, K, precision)
 
     def _check_start(self) -> None:
         """Refuse what no work can mend: a kernel that is not symmetric, numbers too large."""
-        _ = self._sample_indefinite
+        _ = self._matrix_indefinite
         self._check_finite(self.describe(self.point(), Outcome.RUNNING))
 
     def _check_finite(self, answer: Solution) -> None:

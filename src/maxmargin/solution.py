@@ -9,7 +9,7 @@ import numpy as np
 
 from maxmargin.certificate import Certificate
 from maxmargin.exceptions import NOT_FINITE
-from maxmargin.problem import Floats, Problem
+from maxmargin.problem import Floats, Problem, dot
 
 
 class Outcome(Enum):
@@ -112,9 +112,13 @@ class Solution:
     @property
     def proves_little(self) -> bool:
         """Whether it met ``tol`` with a gap like its objective, and not because that is zero."""
-        rounding = 1e-12 * float(np.abs(self.coefficients) @ np.abs(self.gradient))
         met_tol = self.outcome is Outcome.CONVERGED
-        return met_tol and self.relative_gap > LOOSE and self.gap > rounding
+        return met_tol and self.relative_gap > LOOSE and not self.is_zero
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether gap and objective are what rounding leaves of zero."""
+        return self.gap <= 1e-12 * dot(np.abs(self.coefficients), np.abs(self.gradient))
 
 
 LOOSE = 0.1
@@ -146,6 +150,7 @@ def describe(outcome: Outcome, certificate: Certificate, asked: Accuracy) -> str
     value = max(abs(certificate.objective), abs(certificate.gap - certificate.objective))
     if np.isfinite(certificate.gap):
         gap = f"duality gap {relative_gap(certificate):.1e} of {value:.4g}"
+        gap += ", if the kernel is positive semi-definite" * certificate.presumed
     else:
         gap = "no duality gap is known"
     # A stopped solver's own sums are not looked at again.

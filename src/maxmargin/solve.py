@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from maxmargin import _core, strategies
 from maxmargin.direct import solve_least_squares
 from maxmargin.feasible import feasible_start, project
-from maxmargin.kernels import native
+from maxmargin.kernels import native, on_matrix
 from maxmargin.problem import Floats, Problem
 from maxmargin.projected_gradient import ProjectedGradient
 from maxmargin.run import Engine, Run, scores_of
@@ -104,9 +104,9 @@ def solve(
         )[0]
     chosen = strategies.choose(strategy, problem)
     whole = 8.0 * problem.n_items**2 / 2**20
-    if chosen.computes_anew and whole <= megabytes and problem.n_items <= 8192:
-        items = native(items.tile(None, items, None, n_threads, in_float64=True))
-        megabytes = max(megabytes - whole, 1.0)
+    if chosen.computes_anew and whole + SPARE <= megabytes and problem.n_items <= 8192:
+        items = on_matrix(items, n_threads)
+        megabytes -= whole
     begin = feasible_start(problem) if start is None else project(problem, start)
     scores = scores_of(problem, items, begin, n_threads)
     if isinstance(chosen, strategies.Gradient):
@@ -128,7 +128,11 @@ def cache_megabytes(n_items: int, cache_size: float | str) -> float:
     if cache_size != "auto":
         return float(cache_size)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(8.0 * n_items**2, memory / 4) / 2**20
+    return min(8.0 * n_items**2 / 2**20 + SPARE, memory / 4 / 2**20)
+
+
+SPARE = 1.0
+"""Megabytes beside a whole kernel matrix, for the rows of it that are in use."""
 
 
 def iteration_limit(n_items: int, costs: Iterable[int]) -> int:

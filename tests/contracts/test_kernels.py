@@ -725,3 +725,18 @@ print(same and os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0)
         timeout=60,
     )
     assert done.stdout.strip() == "True", done.stderr
+
+
+def test_sums_over_python_items_have_the_bits_of_those_over_their_matrix():
+    """So that no result depends on whether memory allowed to keep the matrix."""
+
+    class Gaussian(Kernel):
+        def block(self, X, Z):
+            return np.exp(-0.3 * ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 4))
+    items = native(Gaussian().fit(X).prepare(X))
+    matrix = native(items.tile(None, items, None, 1, in_float64=True))
+    V = rng.normal(size=(1500, 2))
+    np.testing.assert_array_equal(items.multiply(items, V, 1), matrix.multiply(matrix, V, 1))

@@ -1,6 +1,6 @@
 """Kernels are values: each is a small object that can be compared, cloned, searched and called."""
 
-from maxmargin.kernels.base import FittedKernel, Items, Kernel, native
+from maxmargin.kernels.base import FittedKernel, Items, Kernel, native, on_matrix
 from maxmargin.kernels.precomputed import FromFunction, Precomputed
 from maxmargin.kernels.symmetry import sample
 from maxmargin.kernels.vector import RBF, Laplacian, Linear, Polynomial, Sigmoid
@@ -17,5 +17,6 @@ __all__ = [
     "Precomputed",
     "Sigmoid",
     "native",
+    "on_matrix",
     "sample",
 ]

@@ -195,6 +195,12 @@ def native(items: Any) -> _core.Items:
     return _core.python_items(items)
 
 
+def on_matrix(items: _core.Items, n_threads: int | None = None) -> _core.Items:
+    """Return the same items on their kernel matrix, which is computed now."""
+    matrix = items.tile(None, items, None, n_threads, in_float64=True)
+    return _core.gram_items(matrix, np.arange(len(matrix)), positive=items.positive)
+
+
 def as_values(result: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return what a kernel computed as an array (float32 or float64), if it has this shape."""
     if sparse.issparse(result):

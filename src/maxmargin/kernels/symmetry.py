@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from maxmargin.kernels.base import n_rows
 
 SAMPLE = 100
-"""Items whose kernel matrix is looked at, to see whether it is that of a kernel."""
+"""Items whose kernel matrix is looked at where there are too many to look at all."""
 
 ROUNDING = {"float32": 1e-5, "float64": 1e-8}
 """By how much of its largest value a Gram matrix may differ from its transpose."""
@@ -51,14 +51,15 @@ def without_rounding(K: np.ndarray, dtype: DTypeLike | None = None) -> np.ndarra
     return half + half.T
 
 
-def sample(items: Any, n_threads: int | None = None) -> np.ndarray:
-    """Return the kernel matrix of some of the items, spread over all of them.
+def sample(items: Any, n_threads: int | None = None, most: int = SAMPLE) -> np.ndarray:
+    """Return the kernel matrix of the items; of some, spread over all, where they are more.
 
     Refused where it is not symmetric: a kernel written in Python may be anything.  It may also
     compute in float32 what it returns as float64, which explains differences of that size.
     """
     n = len(items)
-    rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
-    K = items.tile(rows, items, rows, n_threads)
+    few = n if n <= most else SAMPLE
+    rows = np.unique(np.linspace(0, n - 1, few).astype(np.int64))
+    K = items.tile(rows, items, rows, n_threads, in_float64=True)
     check_symmetric(K, np.float32)
     return K

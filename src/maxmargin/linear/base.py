@@ -195,7 +195,7 @@ class LinearMachine(Versioned, CallbackSupportMixin, BaseEstimator):
             with np.errstate(over="ignore", invalid="ignore"):
                 solutions = solver.solve_all(each, starts, seed)
             vars(self).update(everything(solutions))
-        warn_of_early_end(self, solutions, monitor.reason)  # type: ignore[arg-type]
+        warn_of_early_end(self, solutions)  # type: ignore[arg-type]
         return self
 
     def _solver(self, problem: LinearProblem) -> Solver:

@@ -188,14 +188,14 @@ class KernelMachine(Versioned, CallbackSupportMixin, BaseEstimator):
         attributes: Callable[[Sequence[Solution | None]], Attributes],
         *,
         check: Callable[[Sequence[Solution]], None] | None = None,
-        then: Callable[[Any], Attributes] | None = None,
+        then: Callable[[Any], tuple[Attributes, Sequence[Solution]]] | None = None,
         n_more: int = 0,
     ) -> Any:
         """Solve the tasks, store the model and warn of an early end.
 
         ``check(solutions)`` may refuse them before anything is stored.  ``then(monitor)`` may solve
         ``n_more`` further problems, numbered from len(tasks) on, when the model is stored, and
-        returns further attributes (calibration).
+        returns further attributes and those problems' solutions (calibration).
         """
         common = {"shape_fit_": samples.shape, "_gamma": samples.gamma, "_kernel": samples.kernel}
         common |= {"_sparse": samples.sparse, "_fit_dtype": getattr(samples.X, "dtype", None)}
@@ -220,9 +220,11 @@ class KernelMachine(Versioned, CallbackSupportMixin, BaseEstimator):
             _check_finite(fitted)
             self._forget()
             vars(self).update(fitted)
+            further: Sequence[Solution] = ()
             if then is not None:
-                vars(self).update(then(monitor))
-        training.warn_of_early_end(self, solutions, monitor.reason)
+                more, further = then(monitor)
+                vars(self).update(more)
+        training.warn_of_early_end(self, solutions, further)
         training.warn_of_scales(samples, tasks, solutions)
         return self
 

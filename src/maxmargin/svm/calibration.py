@@ -71,17 +71,25 @@ class CalibratedClassifier(KernelClassifier):
         if not self.probability:
             return {}
 
-        def calibrate(monitor: Any) -> Attributes:
+        def calibrate(monitor: Any) -> tuple[Attributes, list[Solution]]:
             rng = check_random_state(self.random_state)
             options = self._limited(tasks)
             monitors = (monitor.subproblem(len(tasks) + i) for i in count())
+            solved: list[Solution] = []
             decisions = np.zeros((len(samples), rule.n_decisions))
             for column, (task, part) in enumerate(
                 zip(tasks, rule.parts(labels.index), strict=True)
             ):
                 rows = slice(None) if part.rows is None else part.rows
                 decide = _decider(
-                    task.items, part.y, labels.weights[rows], problem, machine, options, monitors
+                    task.items,
+                    part.y,
+                    labels.weights[rows],
+                    problem,
+                    machine,
+                    options,
+                    monitors,
+                    solved,
                 )
                 if isinstance(rule, CrammerSinger):
                     decisions = _unseen_of_all(rule, part.y, decide, rng)
@@ -94,7 +102,7 @@ class CalibratedClassifier(KernelClassifier):
                 for among in [np.isin(labels.index, (i, j))]
             ]
             A, B = np.array(fitted).T
-            return {"probA_": A, "probB_": B}
+            return {"probA_": A, "probB_": B}, solved
 
         return {"then": calibrate, "n_more": N_FOLDS * len(tasks)}
 
@@ -170,13 +178,15 @@ def _decider(
     machine: Callable[[Solution], Machine],
     options: dict[str, Any],
     monitors: Iterator[Any],
+    solved: list[Solution],
 ) -> Callable[[Indices, Indices], Floats]:
-    """A function that trains on some rows and returns f of others."""
+    """A function that trains on some rows, which adds to ``solved``, and returns f of others."""
     items, n_jobs = native(items), options["n_jobs"]
 
     def decide(train: Indices, test: Indices) -> Floats:
         of_train = problem(y[train], weights[train])
         solution = solve(of_train, items.subset(train), **options, monitor=next(monitors))
+        solved.append(solution)
         c, intercept, _ = machine(solution)
         c = c.reshape(len(train), -1)  # a column for each class, where they are trained as one
         used = c.any(axis=1)

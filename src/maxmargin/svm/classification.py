@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
 from maxmargin._compat import Interval, StrOptions, fit_context
+from maxmargin.exceptions import warn
 from maxmargin.multiclass import SCHEMES, scheme
 from maxmargin.problem import (
     Floats,
@@ -474,11 +474,9 @@ class NuSVC(CalibratedClassifier):
         tasks = self._tasks(samples, labels, problem, rule)
         largest = min(_largest_nu(task.problem) for task in tasks)
         if self.nu > largest * (1 + 1e-12):
-            warnings.warn(
+            warn(
                 f"nu={self.nu} is infeasible: a class has too little weight for it. The largest nu "
                 f"that it allows, {largest:.3g}, is used; lower nu or balance the class weights.",
-                UserWarning,
-                stacklevel=3,
             )
         attributes = self._attributes(samples, labels, tasks, _scaled, rule)
         calibration = self._calibration(samples, labels, tasks, problem, _scaled, rule)
@@ -501,11 +499,9 @@ class NuSVC(CalibratedClassifier):
             )
         if len(without) == len(solutions):
             raise ValueError(reason)
-        warnings.warn(
+        warn(
             f"{len(without)} of {len(solutions)} pairs of classes have no margin, and votes worth "
             f"nothing: {reason}",
-            UserWarning,
-            stacklevel=5,
         )
 
 

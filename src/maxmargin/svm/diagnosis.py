@@ -219,7 +219,7 @@ class Diagnosable:
         used = np.flatnonzero(spread.any(axis=1))
         scores = items.multiply(items.subset(used), spread[used], self.n_jobs)
         gradient = problem.gradient(solved.coefficients, scores)
-        certificate = certify(problem, solved.coefficients, gradient)
+        certificate = certify(problem, solved.coefficients, gradient, items.diagonal())
         gap = task.scale * certificate.gap if np.isfinite(solved.gap) else np.inf
         dual = -task.scale * certificate.objective
         judged = self._judge(index, task, solved.coefficients, scores)

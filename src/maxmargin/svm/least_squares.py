@@ -15,6 +15,7 @@ import numpy as np
 
 from maxmargin._compat import Interval, StrOptions, fit_context
 from maxmargin.direct import solve_least_squares
+from maxmargin.kernels import native
 from maxmargin.multiclass import scheme
 from maxmargin.problem import Floats, Problem, least_squares
 from maxmargin.solution import Solution
@@ -49,9 +50,10 @@ class LeastSquaresMachine(KernelMachine):
         self, tasks: Sequence[Task], monitor: Any, start: Sequence[Any]
     ) -> Sequence[Solution]:
         samples = tasks[0].samples
+        items = native(samples.items)  # a function of the user's is called here, and Ctrl-C ends it
         return solve_least_squares(
             [task.problem for task in tasks],
-            samples.items,
+            items,
             tol=self.tol,
             gap_tol=self.gap_tol,
             max_iter=self.max_iter,

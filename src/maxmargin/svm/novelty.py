@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,6 +9,7 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from maxmargin._compat import Interval, fit_context, num_samples, safe_indexing
+from maxmargin.exceptions import warn
 from maxmargin.kernels import FromFunction
 from maxmargin.kernels.base import as_values
 from maxmargin.problem import Floats, Indices, one_class, svdd
@@ -475,11 +475,9 @@ class SVDD(NoveltyDetector):
         else:
             shares = weights / weights.max()
         if total < 1 and len(size) > 1:
-            warnings.warn(
+            warn(
                 f"C={self.C:g} is so small that C * sum(sample_weight) = {total:.3g} is below 1: "
                 "the ball shrinks to the mean of the data, with radius 0.  Use a larger C.",
-                UserWarning,
-                stacklevel=4,
             )
         return shares * ((1 + rounding) / shares.sum()), total
 

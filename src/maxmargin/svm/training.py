@@ -6,7 +6,6 @@ monitor; what came out of each is kept as a `Subproblem`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,11 +13,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin.kernels import Linear, native
-from maxmargin.monitor import Stop
+from maxmargin.exceptions import warn
+from maxmargin.kernels import Linear, native, on_matrix
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Outcome, Solution
-from maxmargin.solve import cache_megabytes, iteration_limit, solve
+from maxmargin.solve import SPARE, cache_megabytes, iteration_limit, solve
 from maxmargin.strategies import choose
 from maxmargin.svm.inputs import Samples, is_precomputed, spread_of_scales, takes_arrays
 
@@ -156,11 +155,10 @@ def starts(estimator: Any, tasks: Sequence[Task]) -> list[Floats | None]:
         for before, task in zip(old, tasks, strict=True)
     )
     if not alike:
-        warnings.warn(
+        warn(
             "warm_start=True, but the last fit had another number of rows or other classes: "
             "this one begins from zero.",
             UserWarning,
-            stacklevel=5,
         )
         return [None] * len(tasks)
     return [before.coefficients for before in old]
@@ -171,10 +169,7 @@ def run(
 ) -> list[Solution]:
     """Solve the problems, one after the other; they share the default limit on iterations."""
     options = limited(options, tasks)
-    try:
-        tasks, options = sharing_rows(tasks, options)
-    except KeyboardInterrupt as error:
-        monitor.interrupt(error)
+    tasks, options = sharing_rows(tasks, options)  # Ctrl-C ends this at once: there is no model yet
     with np.errstate(over="ignore", invalid="ignore"):  # the solver refuses what is not finite
         return [
             solve(
@@ -224,45 +219,48 @@ def sharing_rows(
     if is_precomputed(samples.kernel.kernel) or not takes_arrays(samples.kernel.kernel):
         shared = replace(samples, items=items)
         return [replace(task, samples=shared) for task in tasks], options
-    if not pays or whole > megabytes or keeps_weights:
+    if not pays or whole + SPARE > megabytes or keeps_weights:
         return tasks, options
-    matrix = items.tile(None, items, None, options["n_jobs"], in_float64=True)
-    shared = replace(samples, items=native(matrix))
-    rest = max(megabytes - whole, 1.0)
-    return [replace(task, samples=shared) for task in tasks], options | {"cache_size": rest}
+    shared = replace(samples, items=on_matrix(items, options["n_jobs"]))
+    rest = {"cache_size": megabytes - whole}
+    return [replace(task, samples=shared) for task in tasks], options | rest
 
 
 # ------------------------------------------------------------------ what the user has to know
 
 
-def warn_of_early_end(estimator: Any, solutions: Sequence[Solution], reason: Stop | None) -> None:
-    """Say that a fit ended early, how good its model is, and what to do."""
+def warn_of_early_end(
+    estimator: Any, solutions: Sequence[Solution], further: Sequence[Solution] = ()
+) -> None:
+    """Say that a fit ended early, how good its model is, and what to do.
+
+    The ``further`` problems are those that its probabilities were calibrated with.
+    """
     worst = max((s.outcome for s in solutions), key=SEVERITY.index)
-    far = [s.relative_gap for s in solutions if s.outcome is Outcome.ROUNDING]
+    far = [s.relative_gap for s in solutions if s.outcome is Outcome.ROUNDING and not s.is_zero]
     if max(far, default=0.0) > NEAR:
-        warnings.warn(
+        warn(
             f"Rounding ended the fit at a duality gap of {max(far):.1e} of the objective: the "
             "coefficients are too large for float64. Use a smaller C, scale the features, or "
             "remove duplicates with different targets.",
             ConvergenceWarning,
-            stacklevel=5,
         )
     loose = [s.relative_gap for s in solutions if s.proves_little]
     if loose:
-        warnings.warn(
-            f"The fit met tol, but its duality gap may still be {max(loose):.1g} of the objective: "
+        known = f"its duality gap may still be {max(loose):.1g} of the objective"
+        warn(
+            f"The fit met tol, but {known if np.isfinite(max(loose)) else 'no gap is known'}: "
             "with these parameters (a very large C, a very small nu) tol says little. Set gap_tol "
             "(1e-3, say), which then decides, or scale the features.",
             ConvergenceWarning,
-            stacklevel=5,
         )
     if worst.finished:
-        if reason is not None:
-            warnings.warn(
-                f"The fit was stopped by {reason.value} while its probabilities were calibrated: "
-                "they are not to be relied on, the model is.",
+        stopped = [s.outcome.value for s in further if not s.outcome.verified]
+        if stopped:
+            warn(
+                f"The fit was {stopped[0]} while its probabilities were calibrated: they are not "
+                "to be relied on, the model is.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return
     gap = sum(s.gap for s in solutions)
@@ -287,7 +285,7 @@ def warn_of_early_end(estimator: Any, solutions: Sequence[Solution], reason: Sto
         )
     else:
         advice = f"Solver {worst.value}. {so_far} {go_on}."
-    warnings.warn(advice, ConvergenceWarning, stacklevel=5)
+    warn(advice, ConvergenceWarning)
 
 
 NEAR = 1e-6
@@ -307,10 +305,9 @@ def warn_of_scales(samples: Samples, tasks: Sequence[Task], solutions: Sequence[
         return
     low, high = spread_of_scales(samples.X)
     if high > 30 * low or high > 300:
-        warnings.warn(
+        warn(
             f"The fit took {max(s.iterations for s in solutions)} iterations: the features' scales "
             f"reach from {low:.2g} to {high:.2g}. Scale them first, for example with "
             "make_pipeline(StandardScaler(), ...).",
             ConvergenceWarning,
-            stacklevel=5,
         )
