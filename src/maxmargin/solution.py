@@ -50,6 +50,7 @@ class Solution:
     iterations : int
         Updates that the solver made (pairs, coordinates, groups or its own steps).
     outcome : Outcome
+    asked : Accuracy
     status : str
         A sentence that says how the solver ended, what it proves and what was asked.
     """
@@ -60,6 +61,7 @@ class Solution:
     certificate: Certificate
     iterations: int
     outcome: Outcome
+    asked: Accuracy
     status: str
 
     @property
@@ -112,7 +114,9 @@ class Solution:
     @property
     def proves_little(self) -> bool:
         """Whether it met ``tol`` with a gap like its objective, and not because that is zero."""
-        rounding = 1e-12 * float(np.abs(self.coefficients) @ np.abs(self.gradient))
+        rounding = self.asked.zero
+        if rounding is None:
+            rounding = 1e-12 * float(np.abs(self.coefficients) @ np.abs(self.gradient))
         met_tol = self.outcome is Outcome.CONVERGED
         return met_tol and self.relative_gap > LOOSE and self.gap > rounding
 
@@ -130,15 +134,35 @@ def relative_gap(certificate: Certificate) -> float:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What was asked of a solver."""
+    """What was asked of a solver.
+
+    Attributes
+    ----------
+    tol, gap_tol : float
+        The violation, or else the relative gap, at which it may end.
+    zero : float or None
+        Where the objective is a distance: the value that is zero but for rounding.  A larger one
+        has to be proved positive, by a gap that is not ``LOOSE``, whatever ``tol`` says.
+    """
 
     tol: float
     gap_tol: float | None = None
+    zero: float | None = None
 
     def met_by(self, certificate: Certificate) -> bool:
+        if self.zero is not None and certificate.objective > self.zero:
+            if relative_gap(certificate) > LOOSE:
+                return False
         if self.gap_tol is not None:
             return relative_gap(certificate) <= self.gap_tol
         return certificate.violation <= self.tol
+
+    def shortfall(self, certificate: Certificate) -> float:
+        """By how much less the violation must be, where this was not met."""
+        if self.gap_tol is None and certificate.violation > self.tol:
+            return 0.5
+        wanted = LOOSE if self.gap_tol is None else min(self.gap_tol, LOOSE)
+        return float(np.clip(wanted / relative_gap(certificate) / 2, 1e-3, 0.5))
 
 
 def describe(outcome: Outcome, certificate: Certificate, asked: Accuracy) -> str:
@@ -174,6 +198,7 @@ def solution(
         certificate=certificate,
         iterations=iterations,
         outcome=outcome,
+        asked=asked,
         status=describe(outcome, certificate, asked),
     )
 
