@@ -150,11 +150,11 @@ class Accuracy:
     zero: float | None = None
 
     def met_by(self, certificate: Certificate) -> bool:
-        if self.zero is not None and certificate.objective > self.zero:
-            if relative_gap(certificate) > LOOSE:
-                return False
+        relative = relative_gap(certificate)
+        if self.zero is not None and certificate.objective > self.zero and relative > LOOSE:
+            return False
         if self.gap_tol is not None:
-            return relative_gap(certificate) <= self.gap_tol
+            return relative <= self.gap_tol
         return certificate.violation <= self.tol
 
     def shortfall(self, certificate: Certificate) -> float:

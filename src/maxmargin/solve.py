@@ -118,7 +118,7 @@ def solve(
         )
     limit = max_iter
     if max_iter < 0:
-        limit = iteration_limit(problem.n_items, [chosen.step_cost(problem, len(problem))])
+        limit = iteration_limit(problem.n_items, [step_cost(chosen, problem, items)])
     asked = Accuracy(tol * problem.unit, gap_tol, _zero(problem, items))
     run = Run(problem, items, engine, asked, limit, n_threads, monitor)
     return run.to_the_end(polish)
@@ -142,6 +142,12 @@ def cache_megabytes(n_items: int, cache_size: float | str) -> float:
         return float(cache_size)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(8.0 * n_items**2, memory / 4) / 2**20
+
+
+def step_cost(strategy: strategies.Strategy, problem: Problem, items: Any) -> int:
+    """What an update costs: see ``Strategy.step_cost``."""
+    product = items.product_cost if isinstance(items, _core.Items) else 0
+    return strategy.step_cost(problem, len(problem), product)
 
 
 def iteration_limit(n_items: int, costs: Iterable[int]) -> int:
