@@ -224,6 +224,9 @@ void bind_items(nb::module_& m) {
                      "Whether the kernel is positive semi-definite by construction.")
         .def_prop_ro("dtype", &dtype, nb::sig("def dtype(self) -> numpy.dtype"),
                      "The type of the data, and of tiles.")
+        .def_prop_ro("product_cost", &Items::product_cost,
+                     "For the linear kernel: the numbers that the product of a row and w reads, "
+                     "one after the other; 0 for others.")
         .def("tile", &tile, "rows"_a.none(), "other"_a, "cols"_a.none() = nb::none(),
              "n_jobs"_a.none() = nb::none(), "in_float64"_a = false,
              nb::sig("def tile(self, rows: numpy.ndarray | None, other: Items, "

@@ -50,6 +50,9 @@ class Items {
     virtual index dimension() const { return 0; }
     virtual void scatter(index i, double a, double* w) const;  // w += a x_i
     virtual double project(index i, const double* w) const;    // x_i . w
+
+    // What such a product takes, in numbers read one after the other; 0 for other kernels.
+    virtual index product_cost() const { return 0; }
 };
 
 // Items of a vector kernel. The arrays are borrowed: `owner` keeps them alive, and a packed copy is

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import make_blobs, make_classification
+from sklearn.datasets import load_breast_cancer, make_blobs, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import LSSVC, LSSVR, SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, RankSVM
@@ -165,6 +165,30 @@ def test_a_nu_that_is_tiny_for_the_data_but_not_too_small(weight):
     hard = SVC(kernel="linear", C=np.inf, gap_tol=1e-6).fit(rows, labels)
     assert_allclose(tiny.margin_, hard.margin_, rtol=1e-2)
     assert_array_equal(tiny.predict(rows), labels)
+
+
+def test_a_margin_that_tol_does_not_see():
+    """Features on very different scales: violations of 1e-3 say nothing of hulls this near."""
+    rows, labels = load_breast_cancer(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine = NuSVC(nu=0.1).fit(rows, labels)
+    exact = NuSVC(nu=0.1, gap_tol=1e-8).fit(rows, labels)
+    smallest = exact.objective_ - exact.dual_gap_  # minus half the squared distance
+    assert machine.objective_ - machine.dual_gap_ <= exact.objective_ < 0
+    assert smallest <= machine.objective_
+    assert machine.dual_gap_ <= 0.1 * -smallest
+    assert np.mean(machine.predict(rows) == exact.predict(rows)) > 0.98
+
+
+def test_a_distance_of_zero_is_no_reason_to_warn():
+    """The origin lies within the data: the half-space that leaves it out has no width."""
+    rows = np.vstack([X - X.mean(axis=0), X.mean(axis=0) - X])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine = OneClassSVM(kernel="linear", nu=0.3).fit(rows)
+    assert_allclose(machine.coef_, 0, atol=1e-6)
+    assert machine.status_.startswith("converged")
 
 
 def test_a_fit_that_met_tol_and_proves_little_says_so():

@@ -95,10 +95,17 @@ class Problem:
         Without a linear term (the nu machines, one class) c and G are proportional to the sums: a
         ``tol`` that is fine for sums of 1 says nothing when they are 10^-6.
         """
-        sums = np.abs(self.target[self.target != 0])
-        if len(sums) == 0 or self.linear.any():
+        if not self.is_distance:
             return 1.0
-        return min(1.0, float(sums.min()))
+        return min(1.0, float(np.abs(self.target[self.target != 0]).min()))
+
+    @property
+    def is_distance(self) -> bool:
+        """Whether the objective is half a squared distance: no linear term, but sums to keep.
+
+        Of the reduced hulls of two classes (nu-SVC), or of the data's from the origin (one class).
+        """
+        return bool(self.target.any()) and not self.linear.any()
 
     def groups(self) -> list[Indices]:
         """The variables of each group."""

@@ -27,7 +27,6 @@ from maxmargin.solution import (
     Outcome,
     Solution,
     check_finite,
-    relative_gap,
     solution,
 )
 
@@ -160,10 +159,10 @@ class Run:
                 return Outcome.CONVERGED, point
             elif end == "limit":
                 return Outcome.MAX_ITER, point
-            elif end == "rounding" or self.tol < 1e-14:
+            elif end == "rounding" or self.tol < 1e-14 * self.problem.unit:
                 return Outcome.ROUNDING, point
             else:
-                self.tol *= self._shortfall(point.certificate)
+                self.tol *= self.asked.shortfall(point.certificate)
 
     def _let_work(self) -> str:
         """The engine's own end; a hard margin is asked from time to time whether there is one."""
@@ -197,12 +196,6 @@ class Run:
 
     def _stop_reason(self) -> Outcome:
         return Outcome[self.monitor.reason.name]
-
-    def _shortfall(self, certificate: Certificate) -> float:
-        """By how much less the violation must be."""
-        if self.asked.gap_tol is None:
-            return 0.5
-        return float(np.clip(self.asked.gap_tol / relative_gap(certificate) / 2, 1e-3, 0.5))
 
     # ---------------------------------------------------------------- what is claimed
 

@@ -50,6 +50,7 @@ class Solution:
     iterations : int
         Updates that the solver made (pairs, coordinates, groups or its own steps).
     outcome : Outcome
+    asked : Accuracy
     status : str
         A sentence that says how the solver ended, what it proves and what was asked.
     """
@@ -60,6 +61,7 @@ class Solution:
     certificate: Certificate
     iterations: int
     outcome: Outcome
+    asked: Accuracy
     status: str
 
     @property
@@ -118,6 +120,8 @@ class Solution:
     @property
     def is_zero(self) -> bool:
         """Whether gap and objective are what rounding leaves of zero."""
+        if self.asked.zero is not None:
+            return self.gap <= self.asked.zero
         return self.gap <= 1e-12 * dot(np.abs(self.coefficients), np.abs(self.gradient))
 
 
@@ -134,15 +138,35 @@ def relative_gap(certificate: Certificate) -> float:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What was asked of a solver."""
+    """What was asked of a solver.
+
+    Attributes
+    ----------
+    tol, gap_tol : float
+        The violation, or else the relative gap, at which it may end.
+    zero : float or None
+        Where the objective is a distance: the value that is zero but for rounding.  A larger one
+        has to be proved positive, by a gap that is not ``LOOSE``, whatever ``tol`` says.
+    """
 
     tol: float
     gap_tol: float | None = None
+    zero: float | None = None
 
     def met_by(self, certificate: Certificate) -> bool:
+        relative = relative_gap(certificate)
+        if self.zero is not None and certificate.objective > self.zero and relative > LOOSE:
+            return False
         if self.gap_tol is not None:
-            return relative_gap(certificate) <= self.gap_tol
+            return relative <= self.gap_tol
         return certificate.violation <= self.tol
+
+    def shortfall(self, certificate: Certificate) -> float:
+        """By how much less the violation must be, where this was not met."""
+        if self.gap_tol is None and certificate.violation > self.tol:
+            return 0.5
+        wanted = LOOSE if self.gap_tol is None else min(self.gap_tol, LOOSE)
+        return float(np.clip(wanted / relative_gap(certificate) / 2, 1e-3, 0.5))
 
 
 def describe(outcome: Outcome, certificate: Certificate, asked: Accuracy) -> str:
@@ -179,6 +203,7 @@ def solution(
         certificate=certificate,
         iterations=iterations,
         outcome=outcome,
+        asked=asked,
         status=describe(outcome, certificate, asked),
     )
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import _core, strategies
@@ -17,7 +18,7 @@ from maxmargin.feasible import feasible_start, project
 from maxmargin.kernels import native, on_matrix
 from maxmargin.problem import Floats, Problem
 from maxmargin.projected_gradient import ProjectedGradient
-from maxmargin.run import Engine, Run, scores_of
+from maxmargin.run import EPSILON, Engine, Run, scores_of
 from maxmargin.solution import Accuracy, Solution
 from maxmargin.threads import effective_threads
 
@@ -117,10 +118,22 @@ def solve(
         )
     limit = max_iter
     if max_iter < 0:
-        limit = iteration_limit(problem.n_items, [chosen.step_cost(problem, len(problem))])
-    asked = Accuracy(tol * problem.unit, gap_tol)
+        limit = iteration_limit(problem.n_items, [step_cost(chosen, problem, items)])
+    asked = Accuracy(tol * problem.unit, gap_tol, _zero(problem, items))
     run = Run(problem, items, engine, asked, limit, n_threads, monitor)
     return run.to_the_end(polish)
+
+
+def _zero(problem: Problem, items: Any) -> float | None:
+    """What rounding makes of a squared distance of zero; None where the objective is none.
+
+    The products that the objective adds up, c_i c_j K_ij, come to (sum |c|)^2 max K at most.
+    """
+    if not problem.is_distance:
+        return None
+    with np.errstate(over="ignore"):
+        products = np.abs(problem.target).sum() ** 2 * items.diagonal().max(initial=0.0)
+    return 64 * EPSILON * float(products)
 
 
 def cache_megabytes(n_items: int, cache_size: float | str) -> float:
@@ -133,6 +146,12 @@ def cache_megabytes(n_items: int, cache_size: float | str) -> float:
 
 SPARE = 1.0
 """Megabytes beside a whole kernel matrix, for the rows of it that are in use."""
+
+
+def step_cost(strategy: strategies.Strategy, problem: Problem, items: Any) -> int:
+    """What an update costs: see ``Strategy.step_cost``."""
+    product = items.product_cost if isinstance(items, _core.Items) else 0
+    return strategy.step_cost(problem, len(problem), product)
 
 
 def iteration_limit(n_items: int, costs: Iterable[int]) -> int:

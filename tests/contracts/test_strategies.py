@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from machines import LINEAR_SYSTEMS, MAKERS, make
+from scipy.sparse import random_array
 from textbook import assert_feasible, gradient, violation
 
+from maxmargin import SVC, strategies
 from maxmargin import solve as engine
-from maxmargin import strategies
 from maxmargin.feasible import feasible_start, project
 from maxmargin.kernels import RBF, Linear
 from maxmargin.problem import c_svc, crammer_singer, epsilon_svr, ranking
@@ -252,6 +253,26 @@ def test_the_default_limit_is_a_limit_on_work(label, monkeypatch):
         elif isinstance(strategy, strategies.Gradient):
             look = 60 * look
         assert 1 <= Ended.limit <= 5e9 / look
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_default_limit_counts_products_with_the_weights(sparse, monkeypatch):
+    """Platt's inner loop asks for the scores of all rows; with the linear kernel each is x.w."""
+    n, d = 200, 3200
+    X = random_array((n, d), density=0.25, rng=np.random.default_rng(0)).tocsr()
+    X = X if sparse else X.toarray()
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    monkeypatch.setattr(engine, "Run", Ended)
+    limits = {}
+    for kernel in (Linear(), RBF(gamma=1.0)):
+        engine.solve(c_svc(y), kernel.fit(X).prepare(X), "platt")
+        limits[kernel] = Ended.limit
+        shared = SVC(kernel=kernel, working_set="platt")
+        with pytest.raises(ValueError):  # a run that is over has no answer
+            shared.fit(X, y)
+        assert Ended.limit == limits[kernel]
+    product = d / 16  # in sequence, and so faster than looks at single numbers
+    assert limits[Linear()] <= 5e9 / (n * product) < limits[RBF(gamma=1.0)]
 
 
 class Ended:

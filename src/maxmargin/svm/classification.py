@@ -516,7 +516,8 @@ def _half_distance(solution: Solution) -> float | None:
 
     The hulls certainly keep apart when the objective, half their squared distance, exceeds its gap.
     """
-    r = float(solution.rho[0] - solution.rho[1]) / 2
+    widths = [float(rho[0] - rho[1]) / 2 for rho in (solution.rho, solution.certificate_rho)]
+    r = next((each for each in widths if each > 0), 0.0)
     uncertain = solution.objective <= solution.gap and r <= solution.violation
     return None if r <= 0 or uncertain else r
 

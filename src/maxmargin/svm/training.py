@@ -17,7 +17,7 @@ from maxmargin.exceptions import warn
 from maxmargin.kernels import Linear, native, on_matrix
 from maxmargin.problem import Floats, Indices, Problem
 from maxmargin.solution import Outcome, Solution
-from maxmargin.solve import SPARE, cache_megabytes, iteration_limit, solve
+from maxmargin.solve import SPARE, cache_megabytes, iteration_limit, solve, step_cost
 from maxmargin.strategies import choose
 from maxmargin.svm.inputs import Samples, is_precomputed, spread_of_scales, takes_arrays
 
@@ -195,8 +195,10 @@ def limited(
 
 def step_costs(options: dict[str, Any], tasks: Sequence[Task]) -> list[int]:
     """What an update of each problem costs with the strategy that the options name."""
-    problems = [task.problem for task in tasks]
-    return [choose(options["strategy"], each).step_cost(each, len(each)) for each in problems]
+    return [
+        step_cost(choose(options["strategy"], each.problem), each.problem, each.samples.items)
+        for each in tasks
+    ]
 
 
 def sharing_rows(
