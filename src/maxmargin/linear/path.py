@@ -169,7 +169,7 @@ def regularization_path(
             solved.append(solutions)
             if monitor.reason is not None:
                 break
-    warn_of_early_end(machine, [s for each in solved for s in each], monitor.reason)  # type: ignore[arg-type]
+    warn_of_early_end(machine, [s for each in solved for s in each])  # type: ignore[arg-type]
     models = [attributes(solutions) for solutions in solved]
     coefs = np.stack([model["coef_"] for model in models])
     scores = None

@@ -74,6 +74,11 @@ class LinearSolution:
         return self.outcome.finished
 
     @property
+    def is_zero(self) -> bool:
+        """Whether gap and objective are what rounding leaves of zero."""
+        return self.gap <= 1e-12 * float(np.abs(self.coefficients).sum())
+
+    @property
     def proves_little(self) -> bool:
         """Never more loosely than was asked."""
         return False
