@@ -95,11 +95,12 @@ class DualCoordinate(Solver):
         descent = self._native(problems, seed)
         offset = np.zeros(len(each))
         tol = 0.1
-        visits = max(4 * n, 20_000_000 // (design.stored // n + 100))
+        visits, looks = max(4 * n, 2_000_000 // (design.stored // n + 100)), 0
         running = list(range(len(each)))
         while True:
             settled = descent.run(visits, tol)
-            visits = 4 * n
+            visits = 2 * n if looks < 10 else 4 * n
+            looks += 1
             W, C = descent.weights(), descent.coefficients()
             effective = W.copy()
             if problems[0].free:
