@@ -8,12 +8,14 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, make_blobs, make_classification
+from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import LSSVC, LSSVR, SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, RankSVM
 from maxmargin.exceptions import NotSeparableError
-from maxmargin.kernels import RBF, FromFunction, Kernel
+from maxmargin.kernels import RBF, FromFunction, Kernel, native
+from maxmargin.problem import c_svc, epsilon_svr
+from maxmargin.recession import recession
 
 KERNELS = ["linear", "poly", "rbf", "sigmoid", "laplacian"]
 rng = np.random.default_rng(0)
@@ -466,3 +468,42 @@ def test_numbers_of_all_kinds(dtype):
     single = SVC(dtype="float32").fit(rows, Y)
     assert single.support_vectors_.dtype == np.float32
     assert_allclose(single.decision_function(X), machine.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("multi_class", ["crammer_singer", "ovo"])
+def test_many_classes_without_a_hard_margin(multi_class):
+    """The proof is found, and not waited for: three classes of which two are mixed."""
+    rows, labels = load_iris(return_X_y=True)
+    machine = SVC(kernel="linear", C=np.inf, multi_class=multi_class, max_iter=60_000)
+    apart = labels != 1  # setosa and virginica
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine.fit(rows[apart], labels[apart])
+    assert machine.score(rows[apart], labels[apart]) == 1
+    mixed = np.where(rows[:, 1] > np.median(rows[:, 1]), 1, labels)
+    with pytest.raises(NotSeparableError, match="any margin is below"):
+        machine.fit(rows, mixed)
+
+
+def test_the_proof_that_there_is_no_margin():
+    """A combination of rows that is zero, with the signs of the classes, found near any other."""
+    random = np.random.default_rng(0)
+    rows, labels = random.normal(size=(60, 3)), np.repeat([1.0, -1.0], 30)
+    for problem in (c_svc(labels, np.inf), c_svc(labels, np.inf, intercept=False)):
+        weights = labels * random.uniform(1, 2, size=60)
+        c = recession(problem, native(rows @ rows.T), weights, 1)
+        assert c is not None
+        assert np.all(c * labels >= 0)
+        size = np.abs(c).sum()
+        assert size > 1
+        assert_allclose(rows.T @ c / size, 0, atol=1e-9)
+        if len(problem.target):
+            assert abs(c.sum()) < 1e-9 * size
+    apart = rows + 5 * labels[:, None]
+    problem = c_svc(labels, np.inf)
+    assert recession(problem, native(apart @ apart.T), labels, 1) is None
+    tube = epsilon_svr(
+        rows[:, 0], np.inf, 0.1
+    )  # that exists: pairs of a row cancel, and prove nothing
+    both = np.repeat([1.0, -1.0], 60)
+    assert recession(tube, native(rows @ rows.T), both, 1) is None
