@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_classification
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from maxmargin import LSSVC, LSSVR, SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, RankSVM
 from maxmargin.exceptions import NotSeparableError
@@ -507,3 +507,21 @@ def test_the_proof_that_there_is_no_margin():
     )  # that exists: pairs of a row cancel, and prove nothing
     both = np.repeat([1.0, -1.0], 60)
     assert recession(tube, native(rows @ rows.T), both, 1) is None
+
+
+@pytest.mark.parametrize("Machine", [NuSVC, OneClassSVM])
+def test_a_distance_too_small_for_float64(Machine):
+    """c sums to nu sum(w), and its square would be zero: no work can tell."""
+    with pytest.raises(ValueError, match=r"nu=0.5 times sample_weight \(from 1e-200 to 1e-200\)"):
+        Machine(nu=0.5).fit(X, Y, np.full(len(X), 1e-200))
+    with pytest.raises(ValueError, match="nu=1e-300 times sample_weight .* larger nu"):
+        Machine(nu=1e-300).fit(X, Y)
+
+
+@pytest.mark.parametrize("Machine", [SVC, NuSVC, SVR, NuSVR])
+@pytest.mark.parametrize("kernel", ["rbf", lambda A, B: np.asarray(A) @ np.asarray(B).T])
+def test_one_warning_for_a_column_of_targets(Machine, kernel):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Machine(kernel=kernel).fit(X, Y[:, None])
+    assert [each.category for each in caught].count(DataConversionWarning) == 1
