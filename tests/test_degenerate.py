@@ -514,7 +514,7 @@ def test_a_distance_too_small_for_float64(Machine):
     """c sums to nu sum(w), and its square would be zero: no work can tell."""
     with pytest.raises(ValueError, match=r"nu=0.5 times sample_weight \(from 1e-200 to 1e-200\)"):
         Machine(nu=0.5).fit(X, Y, np.full(len(X), 1e-200))
-    with pytest.raises(ValueError, match="nu=1e-300 times sample_weight .* larger nu"):
+    with pytest.raises(ValueError, match=r"nu=1e-300 times sample_weight .* larger nu"):
         Machine(nu=1e-300).fit(X, Y)
 
 
@@ -525,3 +525,10 @@ def test_one_warning_for_a_column_of_targets(Machine, kernel):
         warnings.simplefilter("always")
         Machine(kernel=kernel).fit(X, Y[:, None])
     assert [each.category for each in caught].count(DataConversionWarning) == 1
+
+
+@pytest.mark.parametrize("C, loss", [(np.inf, "hinge"), (1.0, "squared_hinge")])
+def test_an_indefinite_kernel_without_bounds_has_no_optimum(C, loss):
+    machine = SVC(kernel="sigmoid", gamma=10, coef0=-5, C=C, loss=loss)
+    with pytest.raises(ValueError, match=r"kernel is not positive semi-definite.*a finite C"):
+        machine.fit(X, Y)

@@ -253,7 +253,7 @@ def _out_of_range(C: float, weights: Floats) -> ValueError:
 
 
 def _shared_out(nu: float, weights: Floats, share: float = 1.0) -> float:
-    """nu sum(w) times ``share``, what c adds up to; the objective goes with its square."""
+    """What c adds up to, nu sum(w) times ``share``; the objective goes with its square."""
     total = share * nu * float(weights.sum())
     if total < 1e-100:
         raise ValueError(

@@ -277,13 +277,17 @@ class Run:
         self._check_finite(self.describe(self.point(), Outcome.RUNNING))
 
     def _check_finite(self, answer: Solution) -> None:
-        if self.engine.negative_curvature and not np.isfinite(answer.gradient).all():
+        try:
+            check_finite(self.problem, answer)
+        except ValueError as error:
+            box = np.concatenate([self.problem.lower, self.problem.upper])
+            if not (self._indefinite and np.isinf(box).any()):
+                raise
             raise ValueError(
                 "The kernel is not positive semi-definite on these data, and without an upper "
                 "bound on the coefficients the objective has no minimum. Use another kernel, "
                 "other parameters of it, or a loss that bounds them (loss='hinge', a finite C)."
-            )
-        check_finite(self.problem, answer)
+            ) from error
 
 
 class View:
