@@ -8,12 +8,14 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, make_blobs, make_classification
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_classification
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from maxmargin import LSSVC, LSSVR, SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, RankSVM
 from maxmargin.exceptions import NotSeparableError
-from maxmargin.kernels import RBF, FromFunction, Kernel
+from maxmargin.kernels import RBF, FromFunction, Kernel, native
+from maxmargin.problem import c_svc, epsilon_svr
+from maxmargin.recession import recession
 
 KERNELS = ["linear", "poly", "rbf", "sigmoid", "laplacian"]
 rng = np.random.default_rng(0)
@@ -466,3 +468,67 @@ def test_numbers_of_all_kinds(dtype):
     single = SVC(dtype="float32").fit(rows, Y)
     assert single.support_vectors_.dtype == np.float32
     assert_allclose(single.decision_function(X), machine.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("multi_class", ["crammer_singer", "ovo"])
+def test_many_classes_without_a_hard_margin(multi_class):
+    """The proof is found, and not waited for: three classes of which two are mixed."""
+    rows, labels = load_iris(return_X_y=True)
+    machine = SVC(kernel="linear", C=np.inf, multi_class=multi_class, max_iter=60_000)
+    apart = labels != 1  # setosa and virginica
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine.fit(rows[apart], labels[apart])
+    assert machine.score(rows[apart], labels[apart]) == 1
+    mixed = np.where(rows[:, 1] > np.median(rows[:, 1]), 1, labels)
+    with pytest.raises(NotSeparableError, match="any margin is below"):
+        machine.fit(rows, mixed)
+
+
+def test_the_proof_that_there_is_no_margin():
+    """A combination of rows that is zero, with the signs of the classes, found near any other."""
+    random = np.random.default_rng(0)
+    rows, labels = random.normal(size=(60, 3)), np.repeat([1.0, -1.0], 30)
+    for problem in (c_svc(labels, np.inf), c_svc(labels, np.inf, intercept=False)):
+        weights = labels * random.uniform(1, 2, size=60)
+        c = recession(problem, native(rows @ rows.T), weights, 1)
+        assert c is not None
+        assert np.all(c * labels >= 0)
+        size = np.abs(c).sum()
+        assert size > 1
+        assert_allclose(rows.T @ c / size, 0, atol=1e-9)
+        if len(problem.target):
+            assert abs(c.sum()) < 1e-9 * size
+    apart = rows + 5 * labels[:, None]
+    problem = c_svc(labels, np.inf)
+    assert recession(problem, native(apart @ apart.T), labels, 1) is None
+    tube = epsilon_svr(
+        rows[:, 0], np.inf, 0.1
+    )  # that exists: pairs of a row cancel, and prove nothing
+    both = np.repeat([1.0, -1.0], 60)
+    assert recession(tube, native(rows @ rows.T), both, 1) is None
+
+
+@pytest.mark.parametrize("Machine", [NuSVC, OneClassSVM])
+def test_a_distance_too_small_for_float64(Machine):
+    """c sums to nu sum(w), and its square would be zero: no work can tell."""
+    with pytest.raises(ValueError, match=r"nu=0.5 times sample_weight \(from 1e-200 to 1e-200\)"):
+        Machine(nu=0.5).fit(X, Y, np.full(len(X), 1e-200))
+    with pytest.raises(ValueError, match=r"nu=1e-300 times sample_weight .* larger nu"):
+        Machine(nu=1e-300).fit(X, Y)
+
+
+@pytest.mark.parametrize("Machine", [SVC, NuSVC, SVR, NuSVR])
+@pytest.mark.parametrize("kernel", ["rbf", lambda A, B: np.asarray(A) @ np.asarray(B).T])
+def test_one_warning_for_a_column_of_targets(Machine, kernel):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Machine(kernel=kernel).fit(X, Y[:, None])
+    assert [each.category for each in caught].count(DataConversionWarning) == 1
+
+
+@pytest.mark.parametrize("C, loss", [(np.inf, "hinge"), (1.0, "squared_hinge")])
+def test_an_indefinite_kernel_without_bounds_has_no_optimum(C, loss):
+    machine = SVC(kernel="sigmoid", gamma=10, coef0=-5, C=C, loss=loss)
+    with pytest.raises(ValueError, match=r"kernel is not positive semi-definite.*a finite C"):
+        machine.fit(X, Y)

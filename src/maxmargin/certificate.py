@@ -271,22 +271,26 @@ def _margin(problem: Problem) -> float:
 
 def check_separable(
     problem: Problem, c: Floats, scores: Floats, diagonal: Floats, first_row: Floats
-) -> None:
-    """End a hard margin that does not exist: a margin is at most |w| / sum|c|, at any point.
+) -> float:
+    """End a hard margin that does not exist: a margin is at most |w| / sum|c|, at any point (the
+    proof is in ``recession``; Crammer and Singer's is half of f_y - f_m).
 
     The radius, bounded by the largest distance from the first item, is what that is compared with.
-    Where the sum of c is given (SVDD), |w| is no margin and every C has a solution.
+    Where the sum of c is given (SVDD), |w| is no margin and every C has a solution.  Returns the
+    bound as a share of the radius.
     """
     if problem.target.any() or not c.any():
-        return
+        return np.inf
     norm = np.sqrt(max(float(np.sum(problem.spread(c) * scores)), 0.0))
     radius = np.sqrt(max(float((diagonal + diagonal[0] - 2 * first_row).max()), 0.0))
-    if norm <= SEPARABLE * radius * np.abs(c).sum():
+    bound = radius * float(np.abs(c).sum())
+    if norm <= SEPARABLE * bound:
         raise NotSeparableError(
             "C=inf lets no row violate its constraint, but no function of this kernel keeps all of "
             "them: the data are not separable (or do not fit into the tube of a regression), as "
             f"any margin is below {SEPARABLE:g} of their radius. Use a finite C, or another kernel."
         )
+    return float(norm / bound) if bound > 0 else np.inf
 
 
 def is_indefinite(problem: Problem, K: Floats, precision: float) -> bool:

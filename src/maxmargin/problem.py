@@ -252,6 +252,18 @@ def _out_of_range(C: float, weights: Floats) -> ValueError:
     )
 
 
+def _shared_out(nu: float, weights: Floats, share: float = 1.0) -> float:
+    """What c adds up to, nu sum(w) times ``share``; the objective goes with its square."""
+    total = share * nu * float(weights.sum())
+    if total < 1e-100:
+        raise ValueError(
+            f"nu={nu:g} times sample_weight (from {weights.min():g} to {weights.max():g}) is so "
+            "small that the objective leaves the range of float64. Divide the weights by their "
+            "mean, and choose a larger nu."
+        )
+    return total
+
+
 def _signs(y: ArrayLike) -> Floats:
     signs = np.asarray(y, dtype=np.float64)
     if signs.ndim != 1 or not np.all(np.abs(signs) == 1):
@@ -298,7 +310,7 @@ def nu_svc(y: ArrayLike, nu: float = 0.5, sample_weight: ArrayLike | None = None
     """
     y = _signs(y)
     weights = _weights(sample_weight, len(y))
-    half = nu * weights.sum() / 2
+    half = _shared_out(nu, weights, 0.5)
     return _problem(
         np.zeros_like(y), *_toward(y, weights), target=[half, -half], group=np.where(y > 0, 0, 1)
     )
@@ -386,7 +398,7 @@ def one_class(sample_weight: ArrayLike, nu: float = 0.5) -> Problem:
     """
     weights = np.asarray(sample_weight, dtype=np.float64)
     weights = _weights(weights, len(weights))
-    return _problem(np.zeros_like(weights), 0.0, weights, target=[nu * weights.sum()])
+    return _problem(np.zeros_like(weights), 0.0, weights, target=[_shared_out(nu, weights)])
 
 
 def svdd(diagonal: ArrayLike, C: float = 1.0, sample_weight: ArrayLike | None = None) -> Problem:

@@ -22,6 +22,7 @@ from maxmargin.kernels import sample
 from maxmargin.polish import WORTH_THREADS
 from maxmargin.polish import polish as polished
 from maxmargin.problem import Floats, Problem
+from maxmargin.recession import recession
 from maxmargin.solution import (
     Accuracy,
     Outcome,
@@ -34,6 +35,9 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 WHOLE = 2000
 """Items of an unknown kernel whose whole matrix is looked at: it takes a fraction of a second."""
+
+UNLIKELY = 1e-3
+"""A hard margin below this fraction of the radius is worth a search for the proof of none."""
 
 
 class Engine(Protocol):
@@ -168,14 +172,21 @@ class Run:
         """The engine's own end; a hard margin is asked from time to time whether there is one."""
         if not self.problem.is_unbounded:
             return self._engine_run(self.limit)
+        first_row = self.items.tile(np.array([0]), self.items, None)[0]
+        ask = 0
         while True:
             pause = self.engine.iterations + 10 * len(self.problem) + 1000
             end = self._engine_run(min(pause, self.limit))
             if end == "stopped":
                 return end
-            first_row = self.items.tile(np.array([0]), self.items, None)[0]
             c, scores = self.engine.coefficients, self.engine.scores
-            check_separable(self.problem, c, scores, self._diagonal, first_row)
+            share = check_separable(self.problem, c, scores, self._diagonal, first_row)
+            if share < UNLIKELY and self.engine.iterations >= ask:
+                ask = 2 * self.engine.iterations
+                c = recession(self.problem, self.items, c, self.n_threads)
+                if c is not None:
+                    scores = scores_of(self.problem, self.items, c, self.n_threads)
+                    check_separable(self.problem, c, scores, self._diagonal, first_row)
             if end != "limit" or self.engine.iterations >= self.limit:
                 return end
 
@@ -266,13 +277,17 @@ class Run:
         self._check_finite(self.describe(self.point(), Outcome.RUNNING))
 
     def _check_finite(self, answer: Solution) -> None:
-        if self.engine.negative_curvature and not np.isfinite(answer.gradient).all():
+        try:
+            check_finite(self.problem, answer)
+        except ValueError as error:
+            box = np.concatenate([self.problem.lower, self.problem.upper])
+            if not (self._indefinite and np.isinf(box).any()):
+                raise
             raise ValueError(
                 "The kernel is not positive semi-definite on these data, and without an upper "
                 "bound on the coefficients the objective has no minimum. Use another kernel, "
                 "other parameters of it, or a loss that bounds them (loss='hinge', a finite C)."
-            )
-        check_finite(self.problem, answer)
+            ) from error
 
 
 class View:

@@ -144,7 +144,7 @@ class KernelMachine(Versioned, CallbackSupportMixin, BaseEstimator):
         n = num_samples(X)
         weights, rows = inputs.positive_weights(sample_weight, n)
         if y is not None:
-            y = column_or_1d(y, warn=True)
+            y = column_or_1d(y, warn=not inputs.takes_arrays(self.kernel))  # or it has warned
             if len(y) != n:
                 raise ValueError(
                     f"X and y have incompatible shapes.\nX has {n} samples, but y has {len(y)}."
