@@ -6,8 +6,10 @@ from machines import LINEAR_SYSTEMS, SOFT, make
 from sklearn.datasets import make_classification
 
 from maxmargin import SVC, SVR, OneClassSVM
-from maxmargin.kernels import native
+from maxmargin.kernels import Linear, native
 from maxmargin.polish import polish
+from maxmargin.problem import c_svc
+from maxmargin.run import scores_of
 from maxmargin.solve import solve
 
 # Ranking has more pairs than items, so that its equations are singular; it is polished by luck.
@@ -43,3 +45,16 @@ def test_a_weight_of_two_is_a_duplicate_to_the_last_digits(machine):
         machine.fit(X[twice], y[twice])
         repeated = values(X)
         np.testing.assert_allclose(weighted, repeated, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("C, d", [(10.0, 5), (1e3, 5)])
+def test_what_is_claimed_of_a_polished_point_is_true_of_it(C, d):
+    """Its scores are computed from its coefficients, not carried along."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, d))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=200) > 0, 1.0, -1.0)
+    items = Linear().fit(X).prepare(X)
+    problem = c_svc(y, C)
+    solution = solve(problem, items, max_iter=10**6)
+    fresh = scores_of(problem, items, solution.coefficients, 1)
+    np.testing.assert_array_equal(solution.scores, fresh)

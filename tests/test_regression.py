@@ -165,3 +165,14 @@ def test_warm_start_goes_on(data):
     nu = NuSVR(C=100.0, tol=1e-6, warm_start=True).fit(X, y)
     cold = nu.n_iter_
     assert nu.fit(X, y).n_iter_ < cold / 10
+
+
+def test_predictions_from_a_matrix_do_not_depend_on_their_company():
+    """A square matrix of new rows, symmetric but for rounding, is that of rows like any other."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    K = RBF()(X)
+    machine = SVR(kernel="precomputed").fit(K, X[:, 0])
+    new = K * (1 + 1e-10 * rng.uniform(size=K.shape))
+    alone = [machine.predict(new[i : i + 1])[0] for i in range(50)]
+    np.testing.assert_array_equal(machine.predict(new), alone)

@@ -90,6 +90,8 @@ def _rounding(problem: Problem, c: Floats, diagonal: Floats | None) -> tuple[flo
     """What the largest G, and the objective or its gap, may be wrong by.
 
     F is a sum of c_j k(x_j, x), each at most |c_j| |phi(x_j)| |phi(x)|, and |phi(x)|^2 = k(x, x).
+    Of c'F the errors of F meet c once more; those of many rows, which know nothing of each other,
+    add up as the root of the sum of their squares.
     """
     if diagonal is None:
         return 0.0, 0.0
@@ -99,9 +101,10 @@ def _rounding(problem: Problem, c: Floats, diagonal: Floats | None) -> tuple[flo
         reach = reach + length[problem.minus]
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.bincount(problem.channel, np.abs(c) * reach)
+        roots = np.sqrt(np.bincount(problem.channel, (c * reach) ** 2))
         others = np.abs(problem.linear) + problem.ridge * np.abs(c)
         of_gradient = reach.max(initial=0.0) * sums.max(initial=0.0) + others.max(initial=0.0)
-    return ROUNDING * float(of_gradient), ROUNDING * (dot(sums, sums) + dot(np.abs(c), others))
+    return ROUNDING * float(of_gradient), ROUNDING * (dot(sums, roots) + dot(np.abs(c), others))
 
 
 def largest_violation(problem: Problem, c: Floats, G: Floats) -> float:

@@ -16,19 +16,19 @@ many negative eigenvalues as A, and where E is small beside the ridge it is near
 
 The pivots are drawn with the probabilities E_ii / ridge_i (Chen, Epperly, Tropp and Webber 2023;
 as a preconditioner Diaz, Epperly, Frangella, Tropp and Webber 2023), several at once and then
-thinned out by rejection (Epperly, Tropp and Webber 2024), which has the same distribution.  The
+thinned out by rejection (Epperly, Tropp and Webber 2024): nearly the same distribution, since a
+pivot that has less than a thousandth of its E_ii left is never accepted.  The
 largest E_ii, the rule of Harbrecht, Peters and Schneider (2012), seeks out the rows that are like
 no other.  The seed is fixed: the same data have the same pivots, whatever the number of threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
 from maxmargin.problem import Floats, Indices
 
@@ -50,11 +50,12 @@ EPSILON = float(np.finfo(np.float64).eps)
 def affordable_rank(n: int, memory: float) -> int:
     """How many columns V may have.
 
-    V and two matrices of its width, r, have to fit the memory: 8 r (n + 2 r) bytes.  And n / 4
-    columns cost no more to make than a few products with K.
+    V, twice the columns that are drawn at once and two matrices of V's width have to fit the
+    memory.  And n / 4 columns cost no more to make than a few products with K.
     """
-    fits = (float(np.sqrt(n**2 + memory)) - n) / 4
-    return int(min(n // 4, LARGEST_RANK, fits))
+    rank = np.arange(min(n // 4, LARGEST_RANK) + 1)
+    numbers = n * (rank + 2 * np.minimum(rank, DRAWN)) + 2 * rank**2
+    return int(np.flatnonzero(8 * numbers <= memory)[-1])
 
 
 class Preconditioner:
@@ -71,11 +72,12 @@ class Preconditioner:
             self.scale = 1 / np.sqrt(np.where(D > 0, D, 1.0))[:, None]
             V *= self.scale
             self.V = V
-            inner = np.eye(V.shape[1])
-            for product in self._sum_in_order(A, pool):
-                inner += product
-        self.C = np.linalg.cholesky(inner)
-        self.C_and_I = self.C + np.eye(len(self.C))
+            inner = self._inner_products(A, pool)
+        inner[np.diag_indices_from(inner)] += 1.0
+        # The transpose is in Fortran's order, and so its upper factor C' is made in place.
+        self.C = cholesky(inner.T, overwrite_a=True).T
+        self.C_and_I = self.C.copy()
+        self.C_and_I[np.diag_indices_from(inner)] += 1.0
 
     @property
     def rank(self) -> int:
@@ -110,7 +112,8 @@ class Preconditioner:
             if weight.sum() < NOTHING:
                 break
             drawn = random.choice(len(A), size=min(DRAWN, rank - m), p=weight / weight.sum())
-            pivots, L_pivots = _thinned(A, L[:, :m], np.unique(drawn), random)
+            _, first = np.unique(drawn, return_index=True)
+            pivots, L_pivots = _thinned(A, L[:, :m], drawn[np.sort(first)], random)
             self._next_columns(A, L, m, pivots, L_pivots, pool)
             new = slice(m, m + len(pivots))
             left = left - np.einsum("ij,ij->i", L[:, new], L[:, new])
@@ -138,12 +141,21 @@ class Preconditioner:
         for _ in pool.map(fill, self.blocks):
             A.check()
 
-    def _sum_in_order(self, A: Matrix, pool: ThreadPoolExecutor) -> Iterator[Floats]:
-        """V'V from its blocks of rows, one thread's worth at a time."""
-        for a in range(0, len(self.blocks), A.n_threads):
-            parts: Sequence[slice] = self.blocks[a : a + A.n_threads]
-            yield from pool.map(lambda rows: self.V[rows].T @ self.V[rows], parts)
+    def _inner_products(self, A: Matrix, pool: ThreadPoolExecutor) -> Floats:
+        """V'V from the diagonal down: blocks of rows in order, strips of the result at once."""
+        r = self.V.shape[1]
+        inner = np.zeros((r, r))
+        strips = [slice(a, min(a + DRAWN, r)) for a in range(0, r, DRAWN)]
+        for rows in self.blocks:
+            V = self.V[rows]
+
+            def add(strip: slice, V: Floats = V) -> None:
+                inner[strip, : strip.stop] += V[:, strip].T @ V[:, : strip.stop]
+
+            for _ in pool.map(add, strips):
+                pass
             A.check()
+        return inner
 
 
 NOTHING = 0.1

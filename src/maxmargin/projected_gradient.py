@@ -134,21 +134,24 @@ def worst(problem: Problem, c: Floats, G: Floats, size: int) -> Indices:
     """The variables that lead the violation.
 
     These are, alternately, the smallest G that may grow and the largest that may shrink, of each
-    group; without groups the steepest that may move.
+    group, the worst group first; without groups the steepest that may move.
     """
     up, down = c < problem.upper, c > problem.lower
-    ranks = []
+    groups: list[tuple[float, list[Indices]]] = []
     for members in problem.groups():
         grow, shrink = members[up[members]], members[down[members]]
-        ranks.append(grow[np.argsort(G[grow], kind="stable")])
-        ranks.append(shrink[np.argsort(-G[shrink], kind="stable")])
+        violation = G[shrink].max(initial=-np.inf) - G[grow].min(initial=np.inf)
+        grow = grow[np.argsort(G[grow], kind="stable")]
+        groups.append((violation, [grow, shrink[np.argsort(-G[shrink], kind="stable")]]))
     single = np.flatnonzero((problem.group < 0) & np.where(G < 0, up, down) & (G != 0))
-    ranks.append(single[np.argsort(-np.abs(G[single]), kind="stable")])
+    single = single[np.argsort(-np.abs(G[single]), kind="stable")]
+    groups.append((np.abs(G[single]).max(initial=0.0), [single]))
+    ranks = [rank for _, both in sorted(groups, key=lambda pair: -pair[0]) for rank in both]
+    places = range(max(map(len, ranks)))
+    in_turn = (int(rank[place]) for place in places for rank in ranks if place < len(rank))
     chosen: dict[int, None] = {}
-    for position in range(max(map(len, ranks))):
-        for rank in ranks:
-            if position < len(rank):
-                chosen.setdefault(int(rank[position]))
-        if len(chosen) >= size:
+    for variable in in_turn:
+        chosen.setdefault(variable)
+        if len(chosen) >= max(size, 2):  # less than a pair cannot move
             break
     return np.array(sorted(chosen), dtype=np.int64)

@@ -236,7 +236,11 @@ class Run:
     def _polished(self, point: Point) -> Point:
         """The point made exact, if it still is what was asked for."""
         c, scores = point.coefficients, point.scores
-        better = self._certified(*polished(self.problem, self.items, c, scores, self.n_threads))
+        moved, _ = polished(self.problem, self.items, c, scores, self.n_threads)
+        if moved is c:
+            return point
+        fresh = scores_of(self.problem, self.items, moved, self.n_threads)
+        better = self._certified(moved, fresh)
         return better if self.asked.met_by(better.certificate) else point
 
     def describe(self, point: Point, outcome: Outcome) -> Solution:

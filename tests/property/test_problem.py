@@ -21,6 +21,7 @@ from maxmargin import reference, strategies
 from maxmargin.certificate import certify
 from maxmargin.feasible import balance, feasible_start, project
 from maxmargin.problem import Problem
+from maxmargin.projected_gradient import worst
 
 seeds = st.integers(0, 10**6)
 powers_of_ten = st.integers(-3, 3).map(lambda k: 10.0**k)
@@ -343,3 +344,15 @@ def test_every_move_is_feasible_and_never_uphill(way, data, seed):
 
 def size_of(s) -> float:
     return max(1.0, float((np.abs(s.H) @ np.abs(s.c)).max()))
+
+
+@given(machines(("crammer_singer", "nu_svc", "c_svc", "ranking")), seeds, st.integers(2, 9))
+def test_the_worst_variables_are_no_more_than_asked_and_lead_the_violation(machine, seed, size):
+    problem = machine.problem
+    c = feasible_point(problem, np.random.default_rng(seed))
+    G = gradient(problem, machine.K, c)
+    chosen = worst(problem, c, G, size)
+    assert len(chosen) <= size
+    part, _ = problem.only(chosen)
+    # Of the chosen alone, the violation is that of all.
+    assert violation(part, c[chosen], G[chosen]) == violation(problem, c, G)

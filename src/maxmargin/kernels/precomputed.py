@@ -58,16 +58,23 @@ class FittedPrecomputed(FittedKernel):
 
     def prepare(self, X: Any, dtype: DTypeLike | None = None) -> _core.Items:
         """Make rows of kernel values ready; a square matrix is that of the training items."""
+        X = self._checked(X, dtype)
+        if X.shape[0] != X.shape[1]:
+            return _core.gram_items(X)
+        return _core.gram_items(without_rounding(X), np.arange(self.n_items))
+
+    def rows(self, X: Any) -> _core.Items:
+        """Make new items ready, to stand on the left: their rows, whatever other rows there are."""
+        return _core.gram_items(self._checked(X))
+
+    def _checked(self, X: Any, dtype: DTypeLike | None = None) -> np.ndarray:
         X = _as_matrix(X, dtype)
         if X.shape[1] != self.n_items:
             raise ValueError(
                 f"X.shape[1] = {X.shape[1]} should be equal to {self.n_items}, the number of "
                 f"training samples: the kernel between each sample and each of them"
             )
-        square = X.shape[0] == X.shape[1]
-        if square:  # of new items, maybe, and then not symmetric
-            X = without_rounding(X)
-        return _core.gram_items(X, np.arange(self.n_items) if square else None)
+        return X
 
     def select(self, ids: np.ndarray) -> _core.Items:
         """Return training items by their numbers, to stand on the right of tiles and products."""

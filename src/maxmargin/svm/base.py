@@ -286,7 +286,9 @@ class KernelMachine(Versioned, CallbackSupportMixin, BaseEstimator):
     def _products(self, X: Any) -> Products:
         if isinstance(self._kernel.kernel, FromFunction):
             return lambda V, part: X[:, part] @ V
-        left, right = self._kernel.prepare(X), self._support()
+        kernel = self._kernel.kernel
+        new = self._kernel.rows if inputs.is_precomputed(kernel) else self._kernel.prepare
+        left, right = new(X), self._support()
         n_support = len(right)
 
         def products(V: Floats, part: slice) -> Floats:

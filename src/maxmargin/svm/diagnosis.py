@@ -145,6 +145,7 @@ class Diagnosable:
     """A fitted machine that can be asked about its training rows."""
 
     n_jobs: int | None
+    cache_size: float | str
     shape_fit_: tuple[int, ...]
     subproblems_: list[Subproblem]
     _kernel: Any
@@ -187,9 +188,12 @@ class Diagnosable:
         for index, task in enumerate(self._tasks_again(X, y, metadata)):
             items = task.items
             if task.part is not None:
-                radius = enclosing_radius(items, self.n_jobs)
+                radius = enclosing_radius(items, self.n_jobs, self.cache_size)
             else:
-                radius = radius_of_all = radius_of_all or enclosing_radius(items, self.n_jobs)
+                radius_of_all = radius_of_all or enclosing_radius(
+                    items, self.n_jobs, self.cache_size
+                )
+                radius = radius_of_all
             found.append(self._diagnosis(index, task, items, radius))
         return found[0] if len(found) == 1 else found
 
@@ -280,9 +284,13 @@ def _intercepts(problem: Problem, rho: Floats) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-def enclosing_radius(items: Any, n_jobs: int | None = None) -> float:
+def enclosing_radius(
+    items: Any, n_jobs: int | None = None, cache_size: float | str = "auto"
+) -> float:
     """The radius of the smallest ball around the items, at most 0.1 % too large; NaN if unknown."""
-    ball = solve(svdd(items.diagonal()), items, gap_tol=1e-3, n_jobs=n_jobs)
+    ball = solve(svdd(items.diagonal()), items, gap_tol=1e-3, n_jobs=n_jobs, cache_size=cache_size)
+    if ball.relative_gap > 1e-3 and not ball.is_zero:
+        return float("nan")
     return float(np.sqrt(2 * max(ball.primal, 0.0))) if np.isfinite(ball.gap) else float("nan")
 
 
