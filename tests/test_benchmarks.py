@@ -15,7 +15,7 @@ from benchmarks.data import Data, gaussian, shipped
 from benchmarks.problems import LOSSES, Ask, Case, Linear, Weights
 from benchmarks.runners import liblinear, reference, scikit_learn
 from benchmarks.runners.base import NotAvailable, with_constant
-from benchmarks.suites import linear, out_of_core, pegasos
+from benchmarks.suites import agreement, linear, out_of_core, pegasos
 from maxmargin import SVC
 
 X = np.array([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]])
@@ -293,3 +293,13 @@ def test_out_of_core_says_what_it_took(tmp_path, capsys):
     assert "4,000 rows" in capsys.readouterr().out
     with pytest.raises(SystemExit, match=r"peak .* allowed 1"):
         out_of_core.main([*options, "--limit", "1", "--output", str(tmp_path)])
+
+
+def test_the_table_of_agreement_measures_what_is_claimed():
+    """Unpolished fits are not optimal, and say so truthfully."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    gaps = agreement.claims(X, X[:, 0] + rng.normal(size=200) > 0, 10.0, 0.5)
+    for gap, true in zip(gaps[::2], gaps[1::2], strict=True):
+        assert gap >= true - 1e-10
+    assert gaps[1] > 1e-9  # at tol=1e-3 there is something to see

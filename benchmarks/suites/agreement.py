@@ -9,8 +9,9 @@ predictions):
 
 - ``objective``: (ours - LIBSVM's) / |LIBSVM's|, the dual objectives recomputed here in float64 from
   the coefficients, both fitted at tol=1e-6. Negative: ours is the better one.
-- ``gap``: our duality gap / |objective|, and ``true``: how far the better of the two objectives
-  lies below ours, likewise. The first must not be below the second by more than 1e-9.
+- ``gap`` and ``true``, each at tol=1e-3 and tol=1e-6: the duality gap that our fit claims before it
+  is polished, and how far its objective lies above that of a fit with a gap of 1e-10, both over the
+  objective. A true distance above the gap would be a false certificate.
 - ``same``: share of test rows with the same prediction, both fitted at tol=1e-3.
 """
 
@@ -28,9 +29,13 @@ from sklearn.svm import SVC as LIBSVM
 
 from benchmarks.data import split
 from maxmargin import SVC
+from maxmargin.kernels import RBF
+from maxmargin.problem import c_svc
+from maxmargin.solve import solve
 
 RESULTS = Path(__file__).parents[1] / "results" / "agreement.csv"
-COLUMNS = ["data", "rows", "C", "gamma", "objective", "gap", "true", "same"]
+COLUMNS = ["data", "rows", "C", "gamma", "objective"]
+COLUMNS += ["gap 1e-3", "true 1e-3", "gap 1e-6", "true 1e-6", "same"]
 MOST_ROWS = 10_000
 MOST_WORDS = 100_000_000  # rows x features of a sparse set, so that LIBSVM ends in minutes
 
@@ -106,6 +111,18 @@ def fit(machine, X, y):
         return machine.fit(X, y)
 
 
+def claims(X, one, C, gamma):
+    """The gap claimed and the true distance from the optimum at two tolerances, unpolished."""
+    problem = c_svc(np.where(one, 1.0, -1.0), C)
+    items = RBF(gamma=gamma).fit(X).prepare(X)
+    best = solve(problem, items, gap_tol=1e-10)
+    found = []
+    for tol in (1e-3, 1e-6):
+        rough = solve(problem, items, tol=tol, polish=False)
+        found += [rough.gap, rough.objective - best.objective]
+    return [value / abs(best.objective) for value in found]
+
+
 def measure(path, scaling, C, gamma):
     X, y, X_test = load(path, scaling)
     labels, counts = np.unique(y, return_counts=True)
@@ -121,8 +138,7 @@ def measure(path, scaling, C, gamma):
     their_pairs = fit(LIBSVM(cache_size=2000, **options), X, y)
     same = np.mean(pairs.predict(X_test) == their_pairs.predict(X_test))
     difference = (mine - other) / abs(other)
-    gap, true = ours.dual_gap_ / abs(mine), max(mine - other, 0) / abs(mine)
-    figures = [f"{value:.1e}" for value in (difference, gap, true)]
+    figures = [f"{value:.1e}" for value in (difference, *claims(X, one, C, gamma))]
     return [path.stem, len(y), C, f"{gamma:.4g}", *figures, f"{same:.4f}"]
 
 
@@ -137,7 +153,10 @@ def main(given=None):
     for name in arguments.sets:
         row = measure(arguments.data / f"{name}.npz", *SETS[name])
         rows.append(
-            [f"{v:.2e}" if isinstance(v, float) and i != 7 else v for i, v in enumerate(row)]
+            [
+                f"{v:.2e}" if isinstance(v, float) and i != len(row) - 1 else v
+                for i, v in enumerate(row)
+            ]
         )
         print(*rows[-1], flush=True)
     RESULTS.parent.mkdir(exist_ok=True)
