@@ -140,12 +140,12 @@ def worst(problem: Problem, c: Floats, G: Floats, size: int) -> Indices:
     groups: list[tuple[float, list[Indices]]] = []
     for members in problem.groups():
         grow, shrink = members[up[members]], members[down[members]]
-        violation = G[shrink].max(initial=-np.inf) - G[grow].min(initial=np.inf)
+        violation = float(G[shrink].max(initial=-np.inf)) - float(G[grow].min(initial=np.inf))
         grow = grow[np.argsort(G[grow], kind="stable")]
         groups.append((violation, [grow, shrink[np.argsort(-G[shrink], kind="stable")]]))
     single = np.flatnonzero((problem.group < 0) & np.where(G < 0, up, down) & (G != 0))
     single = single[np.argsort(-np.abs(G[single]), kind="stable")]
-    groups.append((np.abs(G[single]).max(initial=0.0), [single]))
+    groups.append((float(np.abs(G[single]).max(initial=0.0)), [single]))
     ranks = [rank for _, both in sorted(groups, key=lambda pair: -pair[0]) for rank in both]
     places = range(max(map(len, ranks)))
     in_turn = (int(rank[place]) for place in places for rank in ranks if place < len(rank))
