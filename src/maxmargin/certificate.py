@@ -100,7 +100,7 @@ def _rounding(problem: Problem, c: Floats, diagonal: Floats | None) -> tuple[flo
     if problem.minus is not None:
         reach = reach + length[problem.minus]
     with np.errstate(over="ignore", invalid="ignore"):
-        sums: Floats = np.bincount(problem.channel, np.abs(c) * reach)
+        sums = np.bincount(problem.channel, np.abs(c) * reach).astype(np.float64)
         roots = np.sqrt(np.bincount(problem.channel, (c * reach) ** 2))
         others = np.abs(problem.linear) + problem.ridge * np.abs(c)
         of_gradient = reach.max(initial=0.0) * sums.max(initial=0.0) + others.max(initial=0.0)
