@@ -189,23 +189,28 @@ def test_a_preconditioner_keeps_to_the_memory(memory):
     assert (rank > 0) == (memory >= 1e6)
 
 
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="no peak to be reset")
 @pytest.mark.parametrize("megabytes", [60, 120])
 def test_conjugate_gradients_keep_to_the_memory(megabytes):
-    """The peak of a process of its own, beyond that of the data, within ten percent or so."""
+    """The peak of a process beyond what it held before, within ten percent."""
     script = f"""
-import resource, numpy as np
+import numpy as np
 from maxmargin import LSSVR
-rng = np.random.default_rng(0)
-X = rng.normal(size=(6000, 4))
-LSSVR(cache_size=1, n_jobs=2).fit(X, X[:, 0])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def status(name):
+    lines = open("/proc/self/status").read().splitlines()
+    return int(next(line for line in lines if line.startswith(name)).split()[1]) / 1024
+
+X = np.random.default_rng(0).normal(size=(6000, 4))
+LSSVR(cache_size=1, n_jobs=2).fit(X, X[:, 0])  # whatever is loaded or started once
+open("/proc/self/clear_refs", "w").write("5")
+before = status("VmRSS")
 LSSVR(cache_size={megabytes}, C=100, n_jobs=2).fit(X, np.sin(X[:, 0]))
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(status("VmHWM") - before)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert 10 <= float(done.stdout) <= 1.1 * megabytes + 4
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert megabytes / 2 <= float(done.stdout) <= 1.1 * megabytes
 
 
 def test_a_preconditioner_does_not_hide_that_a_kernel_is_indefinite(data):
