@@ -14,7 +14,10 @@ import os
 import shutil
 import tempfile
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,16 +29,53 @@ from maxmargin.io.pieces import (
     Column,
     Matrix,
     as_rows,
+    boundaries,
     check_block_bytes,
     cut,
     float_type,
     gather,
+    join,
+    take,
 )
 
 BLOCK_BYTES = 32 * 2**20
 """The size of a block where nothing else is asked for."""
 
+PARTS = 16
+"""Of a block, when blocks are mixed: few enough to be read in one go each, and enough to mix."""
+
 Passes = Callable[[], Iterator[Arrays]]
+
+
+class RandomAccess(ABC):
+    """Blocks whose rows can be read in any order; called, it goes through them in theirs.
+
+    Attributes
+    ----------
+    starts : list of int
+        The first row of each block, and the number of rows.
+    """
+
+    starts: list[int]
+
+    @abstractmethod
+    def take(self, begin: int, end: int) -> Arrays:
+        """Rows of one block."""
+
+    def __call__(self) -> Iterator[Arrays]:
+        for begin, end in pairwise(self.starts):
+            yield self.take(begin, end)
+
+
+class InMemory(RandomAccess):
+    """Views of a matrix that is in memory, or mapped into it."""
+
+    def __init__(self, rows: Matrix, size: int) -> None:
+        self.rows = rows
+        self.starts = boundaries(rows, size)
+
+    def take(self, begin: int, end: int) -> Arrays:
+        return take(self.rows, begin, end)
 
 
 class RowBlocks:
@@ -45,7 +85,7 @@ class RowBlocks:
 
     Parameters
     ----------
-    passes : callable
+    passes : callable or RandomAccess
         Called without arguments for each pass: an iterator of blocks, each a tuple of arrays. One
         array is dense rows; three are the values, indices and starts of sparse ones.
     shape : tuple of int
@@ -61,6 +101,9 @@ class RowBlocks:
         Number of rows and of features; ``len(X)`` is the number of rows.
     dtype : dtype
         float32 or float64.
+    random_access : bool
+        Whether rows can be read in another order than theirs, as `shuffled` does: those of a matrix
+        in memory or mapped into it, and those that are kept on disk (``cache``).
 
     Notes
     -----
@@ -101,7 +144,11 @@ class RowBlocks:
         """
         rows = as_rows(X, "X")
         size = check_block_bytes(block_bytes)
-        return cls(lambda: cut(rows, size), rows.shape, float_type(rows.dtype))
+        return cls(InMemory(rows, size), rows.shape, float_type(rows.dtype))
+
+    @property
+    def random_access(self) -> bool:
+        return isinstance(self._passes, RandomAccess)
 
     def blocks(self) -> Iterator[tuple[slice, Matrix]]:
         """Go through all rows, once.
@@ -125,6 +172,41 @@ class RowBlocks:
             begin = end
         if begin < n:
             raise self._changed(str(begin))
+
+    def shuffled(self, seed: Any = None) -> Iterator[tuple[NDArray[np.int64], Matrix]]:
+        """Go through all rows once, in blocks of parts that are drawn at random from everywhere.
+
+        For learners whose answer to a block should not depend on which rows happen to be
+        neighbours. It needs `random_access`, and as much memory as two blocks.
+
+        Parameters
+        ----------
+        seed : int, Generator or None
+            Of the order; see ``numpy.random.default_rng``.
+
+        Yields
+        ------
+        rows : array
+            Where the rows of the block stand.
+        block : array, or csr_array with sorted indices and no duplicates
+            These rows, read-only where they are a view.
+        """
+        if not isinstance(self._passes, RandomAccess):
+            raise ValueError(
+                f"{self!r} can be read in its own order only; open it with cache=True to have the "
+                f"rows on disk, where any can be read."
+            )
+        source = self._passes
+        parts = [
+            part
+            for begin, end in pairwise(source.starts)
+            for part in pairwise(np.unique(np.linspace(begin, end, PARTS + 1).astype(np.int64)))
+        ]
+        order = np.random.default_rng(seed).permutation(len(parts))
+        for drawn in np.array_split(order, max(len(source.starts) - 1, 1)) if parts else ():
+            some = [parts[i] for i in drawn]
+            block = self._matrix(join([source.take(int(begin), int(end)) for begin, end in some]))
+            yield np.concatenate([np.arange(begin, end) for begin, end in some]), block
 
     def _changed(self, found: str) -> RuntimeError:
         return RuntimeError(
@@ -300,10 +382,14 @@ def keep(passes: Passes, cache: bool | str | os.PathLike[str], first: Iterator[A
     except BaseException:
         store.close()
         raise
-    return store.read
+    return store
 
 
-class Store:
+Place = tuple[int, np.dtype[Any], tuple[int, ...]]
+"""Where an array begins in a file, its type, and the shape of its rows."""
+
+
+class Store(RandomAccess):
     """Blocks in one binary file, in a temporary directory that goes when this object does.
 
     They are read rather than mapped: pages of a mapped file count as memory of this process.
@@ -311,22 +397,48 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self.directory = tempfile.mkdtemp(prefix="maxmargin-rows-", dir=folder)
-        self.path = os.path.join(self.directory, "blocks.npy")
-        self.counts: list[int] = []
+        self.path = os.path.join(self.directory, "blocks")
+        self.starts = [0]
+        self.blocks: list[list[Place]] = []
         self.close = weakref.finalize(self, _remove, self.directory, os.getpid())
 
     def append(self, arrays: Arrays) -> None:
+        block = []
         with open(self.path, "ab") as file:
             for array in arrays:
-                np.save(file, array, allow_pickle=False)
-        self.counts.append(len(arrays))
+                block.append((file.tell(), array.dtype, array.shape[1:]))
+                np.ascontiguousarray(array).tofile(file)
+        self.blocks.append(block)
+        n = len(arrays[0]) if len(arrays) == 1 else len(arrays[2]) - 1
+        self.starts.append(self.starts[-1] + n)
 
-    def read(self) -> Iterator[Arrays]:
-        if not self.counts:
-            return
+    def take(self, begin: int, end: int) -> Arrays:
+        number = int(np.searchsorted(self.starts, begin, side="right")) - 1
+        block, first = self.blocks[number], begin - self.starts[number]
         with open(self.path, "rb") as file:
-            for count in self.counts:
-                yield tuple(np.load(file, allow_pickle=False) for _ in range(count))
+            if len(block) == 1:
+                return (self._read(file, block[0], first, end - begin),)
+            starts = self._read(file, block[2], first, end - begin + 1)
+            k, n = int(starts[0]), int(starts[-1] - starts[0])
+            values, indices = (self._read(file, array, k, n) for array in block[:2])
+            return values, indices, starts - starts[0]
+
+    def _read(
+        self,
+        file: BufferedReader,
+        array: tuple[int, np.dtype[Any], tuple[int, ...]],
+        k: int,
+        n: int,
+    ) -> NDArray[Any]:
+        """Rows k to k + n of an array."""
+        at, dtype, row = array
+        rows = np.empty((n, *row), dtype)
+        if rows.size == 0:
+            return rows
+        file.seek(at + k * int(np.prod(row)) * dtype.itemsize)
+        if file.readinto(memoryview(rows).cast("B")) != rows.nbytes:
+            raise OSError(f"{self.path}: the rows that were kept here are cut off")
+        return rows
 
 
 def _remove(directory: str, process: int) -> None:

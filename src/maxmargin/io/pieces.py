@@ -6,6 +6,7 @@ A block of rows is one dense array, or the values, indices and starts of compres
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,26 +47,35 @@ def as_rows(X: Any, name: str) -> Matrix:
     return rows
 
 
-def cut(X: Matrix, size: int) -> Iterator[Arrays]:
-    """The rows in views of at most `size` bytes, or of one row."""
+def boundaries(X: Matrix, size: int) -> list[int]:
+    """Where to cut rows into blocks of at most `size` bytes, or of one row; 0 and n included."""
     n, d = X.shape
     item = float_type(X.dtype).itemsize
     if isinstance(X, np.ndarray):
-        step = max(size // max(d * item, 1), 1)
-        for begin in range(0, n, step):
-            yield (X[begin : begin + step],)
-        return
+        return [*range(0, n, max(size // max(d * item, 1), 1)), n]
     # Bytes of all rows before each: those of the nonzeros, and a start for every row.
     index = X.indices.dtype.itemsize
     before = X.indptr.astype(np.int64) * (item + index) + np.arange(n + 1) * index
-    begin = 0
-    while begin < n:
-        end = int(np.searchsorted(before, before[begin] + size, side="right")) - 1
-        end = max(end, begin + 1)
-        starts = X.indptr[begin : end + 1]
-        k = slice(starts[0], starts[-1])
-        yield X.data[k], X.indices[k], starts - starts[0]
-        begin = end
+    starts = [0]
+    while starts[-1] < n:
+        end = int(np.searchsorted(before, before[starts[-1]] + size, side="right")) - 1
+        starts.append(max(end, starts[-1] + 1))
+    return starts
+
+
+def take(X: Matrix, begin: int, end: int) -> Arrays:
+    """Views of consecutive rows."""
+    if isinstance(X, np.ndarray):
+        return (X[begin:end],)
+    starts = X.indptr[begin : end + 1]
+    k = slice(starts[0], starts[-1])
+    return X.data[k], X.indices[k], starts - starts[0]
+
+
+def cut(X: Matrix, size: int) -> Iterator[Arrays]:
+    """The rows in views of at most `size` bytes, or of one row."""
+    for begin, end in pairwise(boundaries(X, size)):
+        yield take(X, begin, end)
 
 
 def gather(pieces: Iterable[Arrays], size: int) -> Iterator[Arrays]:

@@ -6,7 +6,11 @@ gradients) works on it unchanged.  In memory are a block, and vectors with a num
 
 Coordinate descent goes by blocks (Yu, Hsieh, Chang and Lin 2010, algorithm 1): each block's
 coefficients are improved by a few sweeps while it is in memory, the others stay as they are, and
-w = X'c carries what they say from block to block.
+w = X'c carries what they say from block to block.  Blocks that stay the same stall where rows have
+much in common, as a constant feature: a block then does little but share out among its own rows
+what they hold together, and the sums of the blocks hardly move.  So each pass mixes the rows into
+new blocks, and needs no more sweeps than in memory; rows that can be read in their own order only
+(``RowBlocks.random_access``) do without.
 """
 
 from __future__ import annotations
@@ -80,6 +84,20 @@ class BlockDesign:
             end = begin + block.shape[0]
             yield slice(begin, end), Design(block, self.bias, self.n_jobs)
             begin = end
+
+    def mixed(self, seed: int) -> Iterator[tuple[Any, Design]]:
+        """The rows in blocks made anew for each seed, if they can be read in any order."""
+        if not self.X.random_access:
+            yield from self.blocks()
+            return
+        for where, block in self.X.shuffled(seed):
+            rows = where
+            if self.rows is not None:
+                at = np.minimum(np.searchsorted(self.rows, where), len(self.rows) - 1)
+                some = self.rows[at] == where
+                rows, block = at[some], block[some]
+            if len(rows):
+                yield rows, Design(block, self.bias, self.n_jobs)
 
     def scores(self, w: Floats) -> Floats:
         """X w, for a vector or the columns of a matrix."""

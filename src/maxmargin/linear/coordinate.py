@@ -137,7 +137,7 @@ class DualCoordinate(Solver):
             w = design.combine(c)
         passes, next_look = 0, 1
         while True:
-            for rows, block in design.blocks():
+            for rows, block in design.mixed(seed + passes):
                 part = replace(whole, design=block, y=whole.y[rows], price=whole.price[rows])
                 descent = self._native([part], seed + passes, c[rows, None], w[:, None])
                 descent.set_offset(0, offset)
