@@ -436,7 +436,7 @@ class Store(RandomAccess):
         if rows.size == 0:
             return rows
         file.seek(at + k * int(np.prod(row)) * dtype.itemsize)
-        if file.readinto(memoryview(rows).cast("B")) != rows.nbytes:
+        if file.readinto(rows.data.cast("B")) != rows.nbytes:
             raise OSError(f"{self.path}: the rows that were kept here are cut off")
         return rows
 
