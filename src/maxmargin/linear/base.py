@@ -38,7 +38,18 @@ from maxmargin.svm.training import SEVERITY, warn_of_early_end
 
 Attributes = dict[str, Any]
 
-FOREIGN = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga", "svd", "lsqr")
+FOREIGN = (
+    "cholesky",
+    "lbfgs",
+    "liblinear",
+    "lsqr",
+    "newton-cg",
+    "newton-cholesky",
+    "sag",
+    "saga",
+    "sparse_cg",
+    "svd",
+)
 """scikit-learn's solvers, where ``solver`` names ours."""
 
 SHARED_PARAMETERS: dict[str, list[Any]] = {

@@ -245,8 +245,8 @@ class LinearSVC(LinearClassifierBase):
     loss : {'hinge', 'squared_hinge'}, default='squared_hinge'
         What a row costs that violates its margin.  Crammer and Singer's machine has the hinge.
     dual : 'auto' or bool, default='auto'
-        True asks for dual coordinate descent, False for a primal method; 'auto' leaves it to
-        ``solver``.
+        With True or False what LIBLINEAR cannot solve so is refused; every fit solves both
+        problems, and ``solver`` says how.
     tol : float, default=1e-4
         The relative duality gap at which a fit ends.
     C : float, default=1.0

@@ -27,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import _core
+from maxmargin.linear.blocks import BlockDesign
 from maxmargin.linear.newton import NATIVE, native
 from maxmargin.linear.penalties import L1, ElasticNet
 from maxmargin.linear.problem import Design, LinearProblem
@@ -60,6 +61,8 @@ class CoordinateNewton(Solver):
             return "coordinate-newton needs the l1 or the elasticnet penalty"
         if type(problem.loss) not in NATIVE:
             return f"coordinate-newton does not know the loss {problem.loss.name}"
+        if isinstance(problem.design, BlockDesign):
+            return "coordinate-newton works on columns, and these rows are read block by block"
         return None
 
     def solve(self, progress: Progress, start: Floats | None, seed: int) -> None:

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxmargin.linear.losses import Loss, PerceptronLoss
+from maxmargin.linear.losses import Loss, MulticlassHinge, PerceptronLoss
 from maxmargin.linear.penalties import Group
 from maxmargin.linear.problem import LinearProblem
 from maxmargin.linear.solver import Progress, Solver
@@ -50,7 +50,7 @@ class ProximalGradient(Solver):
     def refusal(self, problem: LinearProblem) -> str | None:
         if problem.n_scores > 1 and isinstance(problem.penalty, Group):
             return "the group penalty is for one score: its groups are of features, not of classes"
-        if isinstance(problem.loss, PerceptronLoss):
+        if isinstance(problem.loss, (PerceptronLoss, MulticlassHinge)):  # not to be smoothed
             return f"proximal-gradient does not know the loss {problem.loss.name}"
         return None
 

@@ -106,8 +106,8 @@ class LinearSVR(LinearRegressorBase):
     intercept_scaling : float, default=1.0
         Its value: the larger, the less the intercept is penalised.
     dual : 'auto' or bool, default='auto'
-        True asks for dual coordinate descent, False for a primal method; 'auto' leaves it to
-        ``solver``.
+        With True or False what LIBLINEAR cannot solve so is refused; every fit solves both
+        problems, and ``solver`` says how.
     verbose : bool, default=False
         Whether to show the progress of the fit.
     random_state : int, RandomState instance or None, default=None
