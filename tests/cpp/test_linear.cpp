@@ -171,7 +171,7 @@ TEST("dual coordinate descent ends where no coordinate has anything to do") {
             }
         const std::vector<double> lower = problem.lower, upper = problem.upper;
         std::vector<double> start(lower.size());
-        CoordinateDescent descent(*design, std::move(problem), start, true, 3, Run{});
+        CoordinateDescent descent(*design, std::move(problem), start, {}, true, 3, Run{});
         std::vector<double> w(static_cast<std::size_t>(design->columns() * k)),
             z(static_cast<std::size_t>(data.n * k));
         for (int rounds = 0; rounds < 200; ++rounds) {

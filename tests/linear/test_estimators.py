@@ -219,6 +219,7 @@ def test_losses_and_penalties_are_names_or_objects():
         (LinearClassifier(loss="perceptron"), "maxmargin.Perceptron"),
         (LinearClassifier(penalty="l1", solver="dual-coordinate"), "needs the l2 penalty"),
         (LinearClassifier(loss="logistic", solver="interior-point"), "'newton'"),
+        (LinearClassifier(loss="multiclass_hinge"), "penalize_intercept=True"),
         (LogisticRegression(solver="lbfgs"), "scikit-learn's"),
         (Ridge(solver="svd"), "scikit-learn's"),
         (LinearSVC(penalty="l1", dual=True), "Unsupported set of arguments"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,13 +67,23 @@ def choose(solver: Any, problem: LinearProblem) -> Solver:
             f"got {solver!r}."
         )
     if (reason := chosen.refusal(problem)) is not None:
-        others = [name for name, cls in SOLVERS.items() if cls().refusal(problem) is None]
-        what = f"{problem.penalty.name} with the {problem.loss.name} loss"
-        instead = f"for {what} use solver={others[0]!r}" if others else f"no solver has {what}"
-        if len(others) > 1:
-            instead += f" or {', '.join(map(repr, others[1:]))}"
-        raise ValueError(f"solver={chosen.name!r} cannot solve this problem: {reason}; {instead}.")
+        raise ValueError(
+            f"solver={chosen.name!r} cannot solve this problem: {reason}; {_instead(problem)}."
+        )
     return chosen
+
+
+def _instead(problem: LinearProblem) -> str:
+    """What to do when a solver refuses a problem."""
+    what = f"{problem.penalty.name} with the {problem.loss.name} loss"
+    able = [name for name, cls in SOLVERS.items() if cls().refusal(problem) is None]
+    if able:
+        return f"for {what} use solver={' or '.join(map(repr, able))}"
+    if problem.free:
+        penalised = replace(problem, free=False)
+        if any(cls().refusal(penalised) is None for cls in SOLVERS.values()):
+            return f"{what} needs penalize_intercept=True, or fit_intercept=False"
+    return f"no solver has {what}"
 
 
 def automatic(problem: LinearProblem) -> Solver:
