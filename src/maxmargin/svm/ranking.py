@@ -63,7 +63,8 @@ class RankSVM(Diagnosable, SingleMachine):
     n_jobs : int or None, default=None
         Threads; None is what scikit-learn's threaded estimators would use.
     time_limit : float or None, default=None
-        Seconds after which the fit ends with the model as it stands.
+        Seconds after which the fit ends with the model as it stands.  They count from when the
+        pairs are formed; forming them, and the last look at all of them, come on top.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last solution.
     dtype : {'float32', 'float64'}, type or None, default=None
