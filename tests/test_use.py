@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
@@ -115,6 +116,31 @@ def test_kernels_are_values(cancer):
     assert search.fit(X, y).best_params_["kernel__gamma"] == 0.1
     ours, theirs = SVC(kernel=k).fit(X, y), LIBSVM(kernel=clone(k)).fit(X, y)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_linear_machines(cancer, tmp_path):
+    pytest.importorskip("matplotlib").use("agg")
+    from maxmargin import LinearClassifier, LinearRegressor, LinearSVC, regularization_path
+    from maxmargin.io import open_svmlight, write_svmlight
+
+    X, X_test, y, y_test = cancer
+    X_sparse = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    svc = LinearSVC(C=1, gap_tol=1e-6).fit(X_sparse, y)
+    assert 0 <= svc.dual_gap_ <= 1e-6 * svc.objective_
+    assert LinearClassifier(loss="hinge", penalty="l1", C=1).fit(X, y).score(X_test, y_test) > 0.9
+    with pytest.raises(ValueError, match=r"pegasos needs the l2 penalty; for l1 with the hinge"):
+        LinearClassifier(loss="hinge", penalty="l1", solver="pegasos").fit(X, y)
+    assert LinearRegressor().fit(X[:, 1:], X[:, 0]).score(X[:, 1:], X[:, 0]) > 0.9
+    path = regularization_path(LinearClassifier(loss="logistic", penalty="l1"), X, y, Cs=50)
+    assert len(path.Cs) == 50
+    assert path.plot() is not None
+
+    write_svmlight(X_sparse, y, tmp_path / "rows.svm.gz")
+    X, y = open_svmlight(tmp_path / "rows.svm.gz")
+    on_disk = LinearClassifier(loss="hinge").fit(X, y)
+    in_memory = LinearClassifier(loss="hinge").fit(X_sparse, y)
+    np.testing.assert_allclose(on_disk.coef_, in_memory.coef_, atol=1e-8)
+    assert on_disk.score(X_test, y_test) > 0.9
 
 
 def test_the_doorway_perceptrons(cancer):
