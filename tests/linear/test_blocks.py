@@ -3,11 +3,17 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 
 from maxmargin import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
+from maxmargin.callbacks import Trace
 from maxmargin.io import RowBlocks, open_chunks, open_svmlight, write_svmlight
 from maxmargin.linear.blocks import BlockDesign
+from maxmargin.linear.choose import SOLVERS
 from maxmargin.linear.problem import Design
 
 
@@ -149,3 +155,36 @@ def test_a_block_with_nan_is_refused():
     X[400, 3] = np.nan
     with pytest.raises(ValueError, match="contains NaN or infinity"):
         LinearSVC().fit(in_blocks(X), y)
+
+
+# ------------------------------------------------------------------ every solver, and being stopped
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_solver_reaches_the_same_optimum_on_blocks_or_refuses_them(name):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    for loss in ("hinge", "squared_hinge", "logistic", "multiclass_hinge"):
+        machine = LinearClassifier(
+            loss, C=0.05, solver=name, gap_tol=1e-3, max_iter=3000, penalize_intercept=True
+        )
+        try:
+            on_blocks = clone(machine).fit(RowBlocks.from_array(X, block_bytes=20_000), y)
+        except ValueError as refusal:
+            assert "cannot solve this problem" in str(refusal)
+            continue
+        best = LinearClassifier(loss, C=0.05, gap_tol=1e-8, penalize_intercept=True).fit(X, y)
+        assert on_blocks.objective_ - on_blocks.dual_gap_ <= best.objective_ * (1 + 1e-9)
+        assert_allclose(on_blocks.objective_, best.objective_, rtol=2e-3)
+
+
+def test_fits_on_blocks_are_watched_and_stopped():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = RowBlocks.from_array(StandardScaler().fit_transform(X), block_bytes=20_000)
+    machine = LinearSVC(loss="hinge", solver="dual-coordinate", gap_tol=1e-12, max_iter=10**6)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        limited = clone(machine).set_params(time_limit=0.2).fit(X, y)
+    assert limited.fit_status_ == 1 and np.isfinite(limited.dual_gap_)
+    trace = Trace()
+    LinearSVC().set_callbacks(trace).fit(X, y)
+    assert trace.records[-1].dual_gap <= 1e-4 * LinearSVC().fit(X, y).objective_ * 1.01
