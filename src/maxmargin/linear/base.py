@@ -32,7 +32,7 @@ from maxmargin.linear.problem import Design, LinearProblem
 from maxmargin.linear.solver import LinearSolution, Progress, Solver, is_small
 from maxmargin.monitor import session
 from maxmargin.pickles import Versioned
-from maxmargin.problem import Floats, Indices
+from maxmargin.problem import Floats
 from maxmargin.svm import inputs
 from maxmargin.svm.training import SEVERITY, warn_of_early_end
 
@@ -313,15 +313,3 @@ def linear_problem(
     return LinearProblem(
         data.design, y, price, loss, penalty, free and data.design.bias != 0, n_scores
     )
-
-
-__all__ = [
-    "DETERMINISTIC_PARAMETERS",
-    "Attributes",
-    "Data",
-    "Indices",
-    "LinearMachine",
-    "linear_problem",
-    "report",
-    "split",
-]
